@@ -1,0 +1,142 @@
+"""Angles between traits, and the general trait as a median of lines."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_ITERATIONS = 500
+_NEARBY_ITERATIONS = 30
+_SMOOTHING = np.geomspace(1e-3, 1e-10, 8)
+
+
+def sines(general: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """(T,) sine of the angle between the line of `general` (N,) and that of each row of `theta` (T, N).
+
+    Taken from the component orthogonal to `general`, so that small angles keep their digits.
+    """
+    g = general / np.linalg.norm(general)
+    norms = np.linalg.norm(theta, axis=1)
+    across = theta - (theta @ g)[:, None] * g
+    return np.minimum(np.linalg.norm(across, axis=1) / norms, 1.0)
+
+
+@dataclass(frozen=True)
+class LineMedian:
+    """The line with the least sum of sines to given lines.
+
+    line : (N,) mean 0 (if the lines have it) and mean square 1, oriented so that its product with the sum is >= 0.
+    value : the (weighted) sum of sines.
+    vertex : index of the given line it coincides with, or None.
+    unique : False where other lines do as well: for two lines of equal weight every one of them is a minimum.
+    """
+
+    line: np.ndarray
+    value: float
+    vertex: int | None
+    unique: bool
+
+
+def line_median(thetas: np.ndarray, weights: np.ndarray | None = None) -> LineMedian:
+    """Minimise sum_t weights[t] * sin(u, theta_t) over lines u.
+
+    The general trait given the domain traits (R-MTL, equation 3). The minimiser lies in the span of the lines, so
+    the iteration works on their T x T Gram matrix: reweighted principal directions (Lerman and Maunu's fast median
+    subspace, in one dimension) from several starts with shrinking smoothing; and since each given line is a kink and a
+    candidate minimum, all T of them are tried.
+
+    Parameters
+    ----------
+    thetas : (T, N) array, rows not zero; lengths and signs of the rows do not matter for the line.
+    weights : (T,) positive, default ones.
+
+    Returns
+    -------
+    LineMedian. With one line it is that line. With two lines it is the heavier one; at equal weights the minimum is
+    not unique and the normalised mean of the two is returned.
+
+    Raises
+    ------
+    ValueError for an empty array, a zero row or values that are not finite.
+
+    >>> line_median(np.array([[1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])).vertex
+    0
+    """
+    thetas = np.asarray(thetas, dtype=np.float64)
+    if thetas.ndim != 2 or not len(thetas) or not np.isfinite(thetas).all():
+        raise ValueError("line_median needs a (T, N) array of finite numbers with T >= 1")
+    norms = np.linalg.norm(thetas, axis=1)
+    if not norms.all():
+        raise ValueError("line_median: a row of zeros is no line")
+    w = np.ones(len(thetas)) if weights is None else np.asarray(weights, dtype=np.float64)
+    units = thetas / norms[:, None]
+    total = units.sum(axis=0)
+    if len(units) == 2 and w[0] == w[1]:
+        flip = -1.0 if units[0] @ units[1] < 0 else 1.0
+        value = float(w[0] * sines(units[0], units[1:])[0])
+        return _finish(units[0] + flip * units[1], value, None, value == 0.0, total)
+    gram = units @ units.T
+    vertex_values = np.array([w @ sines(u, units) for u in units])
+    best = int(vertex_values.argmin())
+    found = [_reweight(units, gram, w, c) for c in _starts(gram, w, vertex_values)]
+    line, value = min(found, key=lambda pair: pair[1])
+    if vertex_values[best] <= value + 1e-12 * w.sum():
+        return _finish(units[best], float(vertex_values[best]), best, True, total)
+    return _finish(line, value, None, True, total)
+
+
+def _finish(
+    line: np.ndarray, value: float, vertex: int | None, unique: bool, total: np.ndarray
+) -> LineMedian:
+    sign = -1.0 if line @ total < 0 else 1.0
+    return LineMedian(line * (sign * np.sqrt(len(line)) / np.linalg.norm(line)), value, vertex, unique)
+
+
+def _starts(gram: np.ndarray, w: np.ndarray, vertex_values: np.ndarray) -> list[np.ndarray]:
+    """Combinations of the lines to start from: principal direction, aligned mean, the best three lines."""
+    principal = np.sqrt(w) * np.linalg.eigh(np.sqrt(np.outer(w, w)) * gram)[1][:, -1]
+    aligned = np.sign(gram @ principal)
+    aligned[aligned == 0] = 1.0
+    mean = w * aligned
+    near = [
+        0.9 * np.eye(len(w))[s] + 0.1 * mean * aligned[s] / w.sum() for s in np.argsort(vertex_values)[:3]
+    ]
+    return [principal, mean, *near]
+
+
+def _reweight(
+    units: np.ndarray, gram: np.ndarray, w: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Iteratively reweighted principal direction in coefficients c of u = c @ units; never worse at the end."""
+    c = start / np.sqrt(start @ gram @ start)
+    for smoothing in _SMOOTHING:
+        for _ in range(_ITERATIONS // len(_SMOOTHING)):
+            sine = np.sqrt(np.clip(1 - np.square(gram @ c), 0.0, None))
+            root = np.sqrt(w / np.maximum(sine, smoothing))
+            values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+            new = root * vectors[:, -1] / np.sqrt(values[-1])
+            new = -new if new @ gram @ c < 0 else new
+            step = new - c
+            c = new
+            if step @ gram @ step < 1e-22:
+                break
+    line = c @ units
+    return line, float(w @ sines(line, units))
+
+
+def nearby_line_median(thetas: np.ndarray, weights: np.ndarray, line: np.ndarray) -> np.ndarray:
+    """A few reweighting steps of `line_median` from a line that is already close: cheap enough for every sweep."""
+    units = thetas / np.linalg.norm(thetas, axis=1)[:, None]
+    gram = units @ units.T
+    sine = sines(line, thetas)
+    c = np.zeros(len(units))
+    for _ in range(_NEARBY_ITERATIONS):
+        root = np.sqrt(weights / np.maximum(sine, _SMOOTHING[-1]))
+        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+        new = root * vectors[:, -1] / np.sqrt(values[-1])
+        new = -new if new.sum() < 0 else new
+        if np.abs(new - c).max() < 1e-9 * np.abs(new).max():
+            break
+        c = new
+        sine = np.sqrt(np.clip(1 - np.square(gram @ c), 0.0, None))
+    new_line = c @ units
+    return new_line * (np.sqrt(len(line)) / np.linalg.norm(new_line))

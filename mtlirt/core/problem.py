@@ -1,0 +1,145 @@
+"""The estimation problem as arrays: answers by domain, weights, bounds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_CHUNK_CELLS = 131_072  # a float64 chunk of 1 MiB stays in the second-level cache
+_FLOAT_CELLS = 4_000_000  # below this size the answers are kept as float64 and need no conversion
+
+
+@dataclass(frozen=True)
+class DomainAnswers:
+    """Answers of one domain.
+
+    right : (N, J) scores, 0 where missing; uint8 where large and 0/1, else float64.
+    observed : (N, J) of the same type, 1 where answered; None if every cell is.
+    """
+
+    right: np.ndarray
+    observed: np.ndarray | None
+
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        """Yield (rows, right, observed) as float64 pieces that fit in cache."""
+        n, j = self.right.shape
+        step = max(1, _CHUNK_CELLS // j) if self.right.dtype != np.float64 else n
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            right = self.right[rows].astype(np.float64, copy=False)
+            observed = None if self.observed is None else self.observed[rows].astype(np.float64, copy=False)
+            yield rows, right, observed
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a solver minimises, over theta (T, N), general (N,), slopes a (J,) and intercepts d (J,):
+
+        sum_t weights[t] * NLL_t(theta_t, a, d)  +  lam * sum_t penalty_weights[t] * sin(general, theta_t)
+
+    domains : T blocks of answers; items are numbered domain after domain.
+    weights, penalty_weights : (T,) positive.
+    C : bound of traits, slopes and intercepts.
+    """
+
+    domains: tuple[DomainAnswers, ...]
+    weights: np.ndarray
+    penalty_weights: np.ndarray
+    C: float
+
+    @property
+    def n_models(self) -> int:
+        """Number of models N."""
+        return self.domains[0].right.shape[0]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(T,) number of items per domain."""
+        return np.array([d.right.shape[1] for d in self.domains])
+
+    @cached_property
+    def item_domain(self) -> np.ndarray:
+        """(J,) the domain number of each item."""
+        return np.repeat(np.arange(len(self.domains)), self.sizes)
+
+    @cached_property
+    def item_slices(self) -> tuple[slice, ...]:
+        """T slices into the item axis."""
+        ends = np.cumsum(self.sizes)
+        return tuple(slice(e - s, e) for s, e in zip(self.sizes, ends, strict=True))
+
+    @property
+    def complete(self) -> bool:
+        """True if no cell is missing."""
+        return all(d.observed is None for d in self.domains)
+
+    @cached_property
+    def answers_per_item(self) -> np.ndarray:
+        """(J,) number of answers."""
+        n = self.n_models
+        return np.concatenate(
+            [
+                np.full(d.right.shape[1], float(n)) if d.observed is None else _sum0(d.observed)
+                for d in self.domains
+            ]
+        )
+
+    @cached_property
+    def answers_per_model(self) -> np.ndarray:
+        """(T, N) number of answers."""
+        return np.stack(
+            [
+                np.full(self.n_models, float(d.right.shape[1])) if d.observed is None else _sum1(d.observed)
+                for d in self.domains
+            ]
+        )
+
+    @cached_property
+    def right_per_item(self) -> np.ndarray:
+        """(J,) sum of scores."""
+        return np.concatenate([_sum0(d.right) for d in self.domains])
+
+    @cached_property
+    def right_per_model(self) -> np.ndarray:
+        """(T, N) sum of scores."""
+        return np.stack([_sum1(d.right) for d in self.domains])
+
+    def right_by_trait(self, theta: np.ndarray) -> np.ndarray:
+        """(J,) sum over models of score * theta, for theta (T, N)."""
+        out = np.zeros(len(self.item_domain))
+        for answers, where, trait in zip(self.domains, self.item_slices, theta, strict=True):
+            for rows, right, _ in answers.chunks():
+                out[where] += trait[rows] @ right
+        return out
+
+    def right_by_slope(self, a: np.ndarray) -> np.ndarray:
+        """(T, N) sum over the domain's items of score * a, for slopes a (J,)."""
+        out = np.empty((len(self.domains), self.n_models))
+        for t, (answers, where) in enumerate(zip(self.domains, self.item_slices, strict=True)):
+            for rows, right, _ in answers.chunks():
+                out[t, rows] = right @ a[where]
+        return out
+
+
+def make_problem(
+    blocks: list[np.ndarray], weights: np.ndarray, penalty_weights: np.ndarray, C: float
+) -> Problem:
+    """Build a Problem from N x J_t score blocks: integers with -1 for missing, or floats with NaN."""
+    domains = []
+    for block in blocks:
+        missing = block < 0 if block.dtype.kind == "i" else np.isnan(block)
+        right = np.where(missing, 0, block)
+        binary = block.dtype.kind == "i" and block.size > _FLOAT_CELLS
+        kind = np.uint8 if binary else np.float64
+        observed = np.ascontiguousarray(~missing, dtype=kind) if missing.any() else None
+        domains.append(DomainAnswers(np.ascontiguousarray(right, dtype=kind), observed))
+    return Problem(tuple(domains), weights, penalty_weights, C)
+
+
+def _sum0(x: np.ndarray) -> np.ndarray:
+    return x.sum(axis=0, dtype=np.int64 if x.dtype == np.uint8 else None).astype(np.float64)
+
+
+def _sum1(x: np.ndarray) -> np.ndarray:
+    return x.sum(axis=1, dtype=np.int64 if x.dtype == np.uint8 else None).astype(np.float64)

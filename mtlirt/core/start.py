@@ -1,0 +1,45 @@
+"""Start values from the answers alone: never the truth, never answers that were held out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mtlirt.core.angle import line_median
+from mtlirt.core.problem import Problem
+from mtlirt.core.projection import project
+
+_LARGEST_INTERCEPT = (
+    3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
+)
+
+
+@dataclass(frozen=True)
+class Start:
+    """theta : (T, N).  general : (N,).  a, d : (J,).  Feasible; a fused domain has theta[t] equal to general."""
+
+    theta: np.ndarray
+    general: np.ndarray
+    a: np.ndarray
+    d: np.ndarray
+
+
+def cold_start(problem: Problem, borrow: bool) -> Start:
+    """Traits from the logit of each model's share right in the domain, slopes 1, intercepts from the items' share right.
+
+    Shares are (right + 1/2) / (answers + 1). The general trait is the median of the lines. Where a model has no answer in
+    a domain its trait starts at the general trait if `borrow`, else it stays 0 and out of the mean and norm.
+    """
+    answers, right = problem.answers_per_model, problem.right_per_model
+    present = answers > 0
+    logit = np.log((right + 0.5) / (answers - right + 0.5))
+    flat = np.array([np.ptp(x[p]) == 0 for x, p in zip(logit, present, strict=True)])
+    logit[flat] = logit.sum(axis=0) + 1e-3 * np.arange(problem.n_models)
+    gaps = not present.all()
+    theta = project(logit, problem.C, present if gaps else None)
+    general = line_median(theta, problem.penalty_weights).line
+    if gaps and borrow:
+        theta = project(np.where(present, theta, general), problem.C)
+    n, k = problem.answers_per_item, problem.right_per_item
+    d = np.clip(np.log((k + 0.5) / (n - k + 0.5)), -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT)
+    bound = min(1.0, problem.C)
+    return Start(theta, general, np.full(len(d), bound), np.clip(d, -problem.C, problem.C))

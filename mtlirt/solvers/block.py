@@ -1,0 +1,233 @@
+"""The default solver: sweeps of block Newton steps on a tabulated likelihood."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mtlirt.core.angle import line_median, sines
+from mtlirt.core.field import Field, tabulate
+from mtlirt.core.grid import Grid
+from mtlirt.core.problem import Problem
+from mtlirt.core.start import Start
+from mtlirt.solvers.coupling import Space, Traits, move_each, move_fused, move_general, move_together
+from mtlirt.solvers.items import item_step
+from mtlirt.solvers.solution import OnStep, Solution, Status
+
+_ITEM_PASSES = 3
+_TRAIT_STEPS = 3
+_COMMON_STEPS = 2
+_STALLED_SWEEPS = 3
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class Block:
+    """Block Newton solver, monotone, in float64 on numpy alone.
+
+    One sweep lowers the objective in turn over the items (projected Newton, two parameters each), each domain trait
+    (Newton in the tangent space of the sphere, within the box, with exact fusion to the general trait and release from
+    it), the fused group, all traits together (a rotation that changes no sine), and the general trait. Within a sweep the
+    likelihood is read off a grid (`mtlirt.core.grid`), so that it costs two products with the answers and
+    O(nodes * items + models * domains) exponentials.
+
+    Convergence
+    -----------
+    The projected gradient of all blocks, measured in the metric of their Hessians, promises a decrease of
+    gradient**2 / 2. The solver stops when this and the last sweep's decrease are both below `tol` times the objective;
+    usual fits need 5 to 60 sweeps. The objective never rises from sweep to sweep.
+
+    Parameters
+    ----------
+    max_sweeps : positive int.
+    tol : relative tolerance on the objective, positive; 1e-10 leaves traits accurate to about 1e-4.
+
+    >>> Block(tol=1e-8)
+    Block(max_sweeps=500, tol=1e-08)
+    """
+
+    max_sweeps: int = 500
+    tol: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.max_sweeps, int) and self.max_sweeps >= 1):
+            raise ValueError(f"Block: max_sweeps must be a positive integer, not {self.max_sweeps!r}")
+        if not 0 < self.tol < 1:
+            raise ValueError(f"Block: tol must lie between 0 and 1, not {self.tol!r}")
+
+    def solve(self, problem: Problem, lam: float, start: Start, on_step: OnStep | None = None) -> Solution:
+        """Minimise the objective of `Problem` at penalty weight `lam` (0 to infinity) from `start`."""
+        pooled = np.isinf(lam) or len(problem.domains) == 1
+        grid = Grid(problem.C)
+        space = _space(problem, lam, pooled)
+        a, d = start.a, start.d
+        traits = _traits(start, space, lam, pooled)
+        field = _field(problem, grid, a, d, pooled)
+        traits = replace(traits, value=field.value(traits.theta))
+        objective = _objective(traits, space)
+        trace: list[dict[str, float]] = []
+        status, idle = Status.MAX_STEPS, 0
+        for sweep in range(1, self.max_sweeps + 1):
+            a, d, field, traits = _move_items(problem, grid, a, d, field, traits, pooled)
+            gradient = np.sqrt(2 * traits.decrement)
+            traits = _move_traits(field, traits, space, lam, pooled)
+            previous, objective = objective, _objective(traits, space)
+            trace.append(_record(sweep, objective, gradient, traits, a, problem.C))
+            if on_step is not None:
+                on_step(trace[-1])
+            decrease = previous - objective
+            if max(decrease, gradient**2 / 2) <= self.tol * objective:
+                polished = _polish(traits, space, lam, pooled)
+                if polished is traits:
+                    status = Status.CONVERGED
+                    break
+                traits = polished
+            idle = idle + 1 if decrease <= _ROUNDING * objective else 0
+            if idle == _STALLED_SWEEPS:
+                status = Status.STALLED
+                break
+        return _solution(traits, a, d, len(problem.domains), lam, status, trace)
+
+
+def _space(problem: Problem, lam: float, pooled: bool) -> Space:
+    """Penalty weights and absences. For two domains both carry the lighter weight: the penalty is one sine."""
+    T, N = (1 if pooled else len(problem.domains)), problem.n_models
+    if pooled or lam == 0:
+        weights = np.zeros(T)
+    else:
+        weights = lam * (problem.penalty_weights if T > 2 else np.full(2, problem.penalty_weights.min()))
+    separate = lam == 0 and len(problem.domains) > 1
+    return Space(
+        problem.C, weights, (problem.answers_per_model > 0).astype(float) if separate else np.ones((T, N))
+    )
+
+
+def _traits(start: Start, space: Space, lam: float, pooled: bool) -> Traits:
+    """Starting traits; for two domains the general trait sits on the first, whose sine is then 0."""
+    T = len(space.lam)
+    theta = start.general[None].copy() if pooled else start.theta.copy()
+    general = theta[0].copy() if T == 2 else start.general.copy()
+    if pooled or lam == 0:
+        fused, sine = np.zeros(T, dtype=bool), np.zeros(T)
+    else:
+        fused = (theta == general).all(axis=1)
+        sine = np.where(fused, 0.0, sines(general, theta))
+    return Traits(theta, general, fused, np.zeros(T), sine)
+
+
+def _field(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, pooled: bool) -> Field:
+    field = tabulate(problem, grid, a, d)
+    return field.pooled() if pooled else field
+
+
+def _objective(traits: Traits, space: Space) -> float:
+    return float(traits.value.sum() + space.lam @ traits.sine)
+
+
+def _move_items(
+    problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, field: Field, traits: Traits, pooled: bool
+) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
+    """Lower the loss over the items of each domain; a domain whose loss would rise by interpolation error keeps its own."""
+    theta = np.broadcast_to(traits.theta, (len(problem.domains), problem.n_models))
+    weights, groups = _node_weights(problem, grid, traits.theta, theta, pooled)
+    right_theta = problem.right_by_trait(theta)
+    step = item_step(
+        grid.nodes, weights, right_theta, problem.right_per_item, a, d, problem.C, _ITEM_PASSES, groups
+    )
+    new_a, new_d = step.a, step.d
+    new_field = _field(problem, grid, new_a, new_d, pooled)
+    value = new_field.value(traits.theta)
+    worse = value > traits.value
+    if worse.any():
+        back = np.full(len(a), True) if pooled else worse[problem.item_domain]
+        new_a, new_d = np.where(back, a, new_a), np.where(back, d, new_d)
+        new_field = field if back.all() else _field(problem, grid, new_a, new_d, pooled)
+        value = np.where(worse, traits.value, value)
+    promised = float(problem.weights[problem.item_domain] @ step.decrement)
+    return new_a, new_d, new_field, replace(traits, value=value, decrement=traits.decrement + promised)
+
+
+def _node_weights(
+    problem: Problem, grid: Grid, own: np.ndarray, theta: np.ndarray, pooled: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Weights of the nodes: (T, K) with each item's row if answers are complete, else (K, J)."""
+    if problem.complete:
+        return grid.collapse(own), np.zeros_like(problem.item_domain) if pooled else problem.item_domain
+    weights = np.zeros((len(grid.nodes), len(problem.item_domain)))
+    for answers, items, trait in zip(problem.domains, problem.item_slices, theta, strict=True):
+        if answers.observed is None:
+            weights[:, items] = grid.collapse(trait[None]).T
+            continue
+        matrix = grid.weight_matrix(trait)
+        for rows, _, observed in answers.chunks():
+            weights[:, items] += matrix[:, rows] @ observed
+    return weights, None
+
+
+def _move_traits(field: Field, traits: Traits, space: Space, lam: float, pooled: bool) -> Traits:
+    T = len(traits.theta)
+    everyone = np.arange(T)
+    if pooled:
+        moved = move_each(field, traits, space, everyone, traits.general, _TRAIT_STEPS)
+        return replace(moved, general=moved.theta[0].copy())
+    if lam == 0:
+        return move_each(field, traits, space, everyone, traits.general, _TRAIT_STEPS)
+    traits = move_each(
+        field, traits, space, everyone[1:] if T == 2 else everyone, traits.general, _TRAIT_STEPS
+    )
+    traits = move_fused(field, traits, space)
+    traits = move_together(field, traits, space, _COMMON_STEPS)
+    return traits if traits.fused.any() else move_general(traits, space)
+
+
+def _polish(traits: Traits, space: Space, lam: float, pooled: bool) -> Traits:
+    """The same traits, unless a global search finds a line with a clearly lower sum of sines."""
+    if pooled or lam == 0 or len(traits.theta) == 2:
+        return traits
+    median = line_median(traits.theta, space.lam)
+    if median.value >= (space.lam @ traits.sine) * (1 - 1e-9):
+        return traits
+    sine = sines(median.line, traits.theta)
+    fused = np.zeros_like(traits.fused)
+    general = median.line
+    if median.vertex is not None:
+        general = traits.theta[median.vertex].copy()
+        fused = (traits.theta == general).all(axis=1)
+        sine[fused] = 0.0
+    return replace(traits, general=general, sine=sine, fused=fused)
+
+
+def _record(
+    sweep: int, objective: float, gradient: float, traits: Traits, a: np.ndarray, C: float
+) -> dict[str, float]:
+    """One row of the trace; the gradient is the one with which the sweep began."""
+    return {
+        "step": sweep,
+        "objective": objective,
+        "gradient": float(gradient),
+        "n_fused": int(traits.fused.sum()),
+        "max_abs_theta": float(np.abs(traits.theta).max()),
+        "slopes_at_zero": int((a == 0).sum()),
+        "slopes_at_bound": int((a == C).sum()),
+    }
+
+
+def _solution(
+    traits: Traits,
+    a: np.ndarray,
+    d: np.ndarray,
+    T: int,
+    lam: float,
+    status: Status,
+    trace: list[dict[str, float]],
+) -> Solution:
+    """Undo the solver's conventions for pooled fits, separate fits and two domains."""
+    theta = np.repeat(traits.theta, T, axis=0) if len(traits.theta) < T else traits.theta
+    general, fused = traits.general, traits.fused
+    if len(traits.theta) < T or T == 1:
+        fused = np.full(T, True)
+    elif lam == 0:
+        general = line_median(theta).line
+    elif T == 2:
+        fused = np.full(2, bool(fused.all()))
+        general = theta[0] if fused.all() else line_median(theta).line
+    return Solution(theta, general, a, d, fused, status, trace)

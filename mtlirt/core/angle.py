@@ -6,6 +6,7 @@ import numpy as np
 
 _ITERATIONS = 500
 _NEARBY_ITERATIONS = 30
+_GAP_ITERATIONS = 30
 _SMOOTHING = np.geomspace(1e-3, 1e-10, 8)
 
 
@@ -84,9 +85,7 @@ def line_median(thetas: np.ndarray, weights: np.ndarray | None = None) -> LineMe
     return _finish(line, value, None, True, total)
 
 
-def _finish(
-    line: np.ndarray, value: float, vertex: int | None, unique: bool, total: np.ndarray
-) -> LineMedian:
+def _finish(line: np.ndarray, value: float, vertex: int | None, unique: bool, total: np.ndarray) -> LineMedian:
     sign = -1.0 if line @ total < 0 else 1.0
     return LineMedian(line * (sign * np.sqrt(len(line)) / np.linalg.norm(line)), value, vertex, unique)
 
@@ -97,15 +96,11 @@ def _starts(gram: np.ndarray, w: np.ndarray, vertex_values: np.ndarray) -> list[
     aligned = np.sign(gram @ principal)
     aligned[aligned == 0] = 1.0
     mean = w * aligned
-    near = [
-        0.9 * np.eye(len(w))[s] + 0.1 * mean * aligned[s] / w.sum() for s in np.argsort(vertex_values)[:3]
-    ]
+    near = [0.9 * np.eye(len(w))[s] + 0.1 * mean * aligned[s] / w.sum() for s in np.argsort(vertex_values)[:3]]
     return [principal, mean, *near]
 
 
-def _reweight(
-    units: np.ndarray, gram: np.ndarray, w: np.ndarray, start: np.ndarray
-) -> tuple[np.ndarray, float]:
+def _reweight(units: np.ndarray, gram: np.ndarray, w: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
     """Iteratively reweighted principal direction in coefficients c of u = c @ units; never worse at the end."""
     c = start / np.sqrt(start @ gram @ start)
     for smoothing in _SMOOTHING:
@@ -140,3 +135,22 @@ def nearby_line_median(thetas: np.ndarray, weights: np.ndarray, line: np.ndarray
         sine = np.sqrt(np.clip(1 - np.square(gram @ c), 0.0, None))
     new_line = c @ units
     return new_line * (np.sqrt(len(line)) / np.linalg.norm(new_line))
+
+
+def line_median_with_gaps(thetas: np.ndarray, present: np.ndarray, weights: np.ndarray) -> LineMedian:
+    """`line_median` of lines of which some coordinates are unknown.
+
+    thetas, present : (T, N), unknown coordinates where `present` is False. They are filled with the general trait's,
+    scaled to each line, and the median is taken again until it rests: an unknown coordinate then adds no angle.
+    """
+    filled = np.where(present, thetas, 0.0)
+    median = line_median(filled, weights)
+    for _ in range(_GAP_ITERATIONS if not present.all() else 0):
+        known = present * median.line
+        scale = np.einsum("ti,ti->t", known, filled) / np.maximum(np.einsum("ti,ti->t", known, known), 1e-300)
+        filled = np.where(present, thetas, scale[:, None] * median.line)
+        filled = filled - filled.mean(axis=1, keepdims=True)
+        before, median = median.line, line_median(filled, weights)
+        if np.abs(median.line - before).max() < 1e-8:
+            break
+    return median

@@ -85,14 +85,11 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray) -> Fiel
     table = np.empty((T, K) if problem.complete else (T, problem.n_models, K))
     for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
         values = softplus(np.multiply.outer(grid.nodes, a[items]) + d[items])
-        if problem.complete:
-            table[t] = w[t] * values.sum(axis=1)
-        elif answers.observed is None:
+        if answers.observed is None:
             table[t] = w[t] * values.sum(axis=1)
         else:
             for rows, _, observed in answers.chunks():
-                np.matmul(observed, values.T, out=table[t, rows])
-            table[t] *= w[t]
+                table[t, rows] = w[t] * (observed @ values.T)
     slope = w[:, None] * problem.right_by_slope(a)
     constant = w * np.add.reduceat(problem.right_per_item * d, [s.start for s in problem.item_slices])
     return Field(grid, table, slope, constant)

@@ -79,10 +79,7 @@ class Problem:
         """(J,) number of answers."""
         n = self.n_models
         return np.concatenate(
-            [
-                np.full(d.right.shape[1], float(n)) if d.observed is None else _sum0(d.observed)
-                for d in self.domains
-            ]
+            [np.full(d.right.shape[1], float(n)) if d.observed is None else _sum0(d.observed) for d in self.domains]
         )
 
     @cached_property
@@ -122,9 +119,7 @@ class Problem:
         return out
 
 
-def make_problem(
-    blocks: list[np.ndarray], weights: np.ndarray, penalty_weights: np.ndarray, C: float
-) -> Problem:
+def make_problem(blocks: list[np.ndarray], weights: np.ndarray, penalty_weights: np.ndarray, C: float) -> Problem:
     """Build a Problem from N x J_t score blocks: integers with -1 for missing, or floats with NaN."""
     domains = []
     for block in blocks:

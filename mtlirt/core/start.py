@@ -8,9 +8,7 @@ from mtlirt.core.angle import line_median
 from mtlirt.core.problem import Problem
 from mtlirt.core.projection import project
 
-_LARGEST_INTERCEPT = (
-    3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
-)
+_LARGEST_INTERCEPT = 3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,10 @@ class Start:
 
 
 def cold_start(problem: Problem, borrow: bool) -> Start:
-    """Traits from the logit of each model's share right in the domain, slopes 1, intercepts from the items' share right.
+    """Traits from the logit of each model's share right in the domain, slopes 1, intercepts from the items' share.
 
-    Shares are (right + 1/2) / (answers + 1). The general trait is the median of the lines. Where a model has no answer in
-    a domain its trait starts at the general trait if `borrow`, else it stays 0 and out of the mean and norm.
+    Shares are (right + 1/2) / (answers + 1). The general trait is the median of the lines. Where a model has no answer
+    in a domain its trait starts at the general trait if `borrow`, else it stays 0 and out of the mean and norm.
     """
     answers, right = problem.answers_per_model, problem.right_per_model
     present = answers > 0

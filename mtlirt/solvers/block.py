@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtlirt.core.angle import line_median, sines
+from mtlirt.core.angle import line_median, line_median_with_gaps, sines
 from mtlirt.core.field import Field, tabulate
 from mtlirt.core.grid import Grid
 from mtlirt.core.problem import Problem
@@ -26,8 +26,8 @@ class Block:
 
     One sweep lowers the objective in turn over the items (projected Newton, two parameters each), each domain trait
     (Newton in the tangent space of the sphere, within the box, with exact fusion to the general trait and release from
-    it), the fused group, all traits together (a rotation that changes no sine), and the general trait. Within a sweep the
-    likelihood is read off a grid (`mtlirt.core.grid`), so that it costs two products with the answers and
+    it), the fused group, all traits together (a rotation that changes no sine), and the general trait. Within a sweep
+    the likelihood is read off a grid (`mtlirt.core.grid`), so that it costs two products with the answers and
     O(nodes * items + models * domains) exponentials.
 
     Convergence
@@ -85,7 +85,7 @@ class Block:
             if idle == _STALLED_SWEEPS:
                 status = Status.STALLED
                 break
-        return _solution(traits, a, d, len(problem.domains), lam, status, trace)
+        return _solution(problem, traits, space, a, d, lam, status, trace)
 
 
 def _space(problem: Problem, lam: float, pooled: bool) -> Space:
@@ -96,9 +96,7 @@ def _space(problem: Problem, lam: float, pooled: bool) -> Space:
     else:
         weights = lam * (problem.penalty_weights if T > 2 else np.full(2, problem.penalty_weights.min()))
     separate = lam == 0 and len(problem.domains) > 1
-    return Space(
-        problem.C, weights, (problem.answers_per_model > 0).astype(float) if separate else np.ones((T, N))
-    )
+    return Space(problem.C, weights, (problem.answers_per_model > 0).astype(float) if separate else np.ones((T, N)))
 
 
 def _traits(start: Start, space: Space, lam: float, pooled: bool) -> Traits:
@@ -126,13 +124,11 @@ def _objective(traits: Traits, space: Space) -> float:
 def _move_items(
     problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, field: Field, traits: Traits, pooled: bool
 ) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
-    """Lower the loss over the items of each domain; a domain whose loss would rise by interpolation error keeps its own."""
+    """Lower the loss over the items; a domain whose loss would rise by interpolation error keeps its items."""
     theta = np.broadcast_to(traits.theta, (len(problem.domains), problem.n_models))
     weights, groups = _node_weights(problem, grid, traits.theta, theta, pooled)
     right_theta = problem.right_by_trait(theta)
-    step = item_step(
-        grid.nodes, weights, right_theta, problem.right_per_item, a, d, problem.C, _ITEM_PASSES, groups
-    )
+    step = item_step(grid.nodes, weights, right_theta, problem.right_per_item, a, d, problem.C, _ITEM_PASSES, groups)
     new_a, new_d = step.a, step.d
     new_field = _field(problem, grid, new_a, new_d, pooled)
     value = new_field.value(traits.theta)
@@ -171,9 +167,7 @@ def _move_traits(field: Field, traits: Traits, space: Space, lam: float, pooled:
         return replace(moved, general=moved.theta[0].copy())
     if lam == 0:
         return move_each(field, traits, space, everyone, traits.general, _TRAIT_STEPS)
-    traits = move_each(
-        field, traits, space, everyone[1:] if T == 2 else everyone, traits.general, _TRAIT_STEPS
-    )
+    traits = move_each(field, traits, space, everyone[1:] if T == 2 else everyone, traits.general, _TRAIT_STEPS)
     traits = move_fused(field, traits, space)
     traits = move_together(field, traits, space, _COMMON_STEPS)
     return traits if traits.fused.any() else move_general(traits, space)
@@ -196,9 +190,7 @@ def _polish(traits: Traits, space: Space, lam: float, pooled: bool) -> Traits:
     return replace(traits, general=general, sine=sine, fused=fused)
 
 
-def _record(
-    sweep: int, objective: float, gradient: float, traits: Traits, a: np.ndarray, C: float
-) -> dict[str, float]:
+def _record(sweep: int, objective: float, gradient: float, traits: Traits, a: np.ndarray, C: float) -> dict[str, float]:
     """One row of the trace; the gradient is the one with which the sweep began."""
     return {
         "step": sweep,
@@ -212,21 +204,22 @@ def _record(
 
 
 def _solution(
+    problem: Problem,
     traits: Traits,
+    space: Space,
     a: np.ndarray,
     d: np.ndarray,
-    T: int,
     lam: float,
     status: Status,
     trace: list[dict[str, float]],
 ) -> Solution:
     """Undo the solver's conventions for pooled fits, separate fits and two domains."""
-    theta = np.repeat(traits.theta, T, axis=0) if len(traits.theta) < T else traits.theta
-    general, fused = traits.general, traits.fused
+    T = len(problem.domains)
     if len(traits.theta) < T or T == 1:
-        fused = np.full(T, True)
-    elif lam == 0:
-        general = line_median(theta).line
+        return Solution(np.repeat(traits.theta[:1], T, axis=0), traits.general, a, d, np.full(T, True), status, trace)
+    theta, general, fused = traits.theta, traits.general, traits.fused
+    if lam == 0:
+        general = line_median_with_gaps(theta, space.ones > 0, problem.penalty_weights).line
     elif T == 2:
         fused = np.full(2, bool(fused.all()))
         general = theta[0] if fused.all() else line_median(theta).line

@@ -21,7 +21,8 @@ _ROUNDING = 1e-15
 class Space:
     """Constraints and penalty weights.
 
-    C : bound.  lam : (T,) penalty weight of each domain.  ones : (T, N) 0 where a model is absent from a domain, else 1.
+    C : bound.  lam : (T,) penalty weight of each domain.
+    ones : (T, N) 0 where a model is absent from a domain, else 1.
     """
 
     C: float
@@ -65,15 +66,13 @@ def move_each(
         step = np.zeros_like(der.gradient)
         slope = np.zeros(len(active))
         at_centre = (sine[active] == 0) & (lam[active] > 0)
-        for fused in (True, False):
-            rows = np.flatnonzero(at_centre == fused)
+        for joined in (True, False):
+            rows = np.flatnonzero(at_centre == joined)
             if not len(rows):
                 continue
             g = active[rows]
-            if fused:
-                step[rows], slope[rows] = _leave(
-                    der.gradient[rows], der.curvature[rows], centre, lam[g], space.C
-                )
+            if joined:
+                step[rows], slope[rows] = _leave(der.gradient[rows], der.curvature[rows], centre, lam[g], space.C)
             else:
                 penalty = penalty_on_each(theta[g], centre, lam[g]) if lam[g].any() else None
                 direction = newton_direction(
@@ -90,8 +89,8 @@ def move_each(
         if boxed and len(candidates):
             at = field.value(np.broadcast_to(centre, (len(candidates), N)), candidates)
             better = at <= value[candidates] + lam[candidates] * sine[candidates]
-            joined = candidates[better]
-            theta[joined], value[joined], sine[joined] = centre, at[better], 0.0
+            fusing = candidates[better]
+            theta[fusing], value[fusing], sine[fusing] = centre, at[better], 0.0
         active = moved
     fused = traits.fused.copy()
     fused[groups] = (sine[groups] == 0) & (lam[groups] > 0)
@@ -197,10 +196,7 @@ def move_together(field: Field, traits: Traits, space: Space, max_steps: int) ->
         angle = min(length / np.sqrt(N), 0.5)
         for _ in range(_HALVINGS):
             moved = _rotate(field, traits, space, u / length, angle)
-            if (
-                moved.value.sum() + space.lam @ moved.sine
-                <= total + _ARMIJO * slope * angle * np.sqrt(N) / length
-            ):
+            if moved.value.sum() + space.lam @ moved.sine <= total + _ARMIJO * slope * angle * np.sqrt(N) / length:
                 break
             angle *= 0.5
         else:
@@ -210,8 +206,10 @@ def move_together(field: Field, traits: Traits, space: Space, max_steps: int) ->
 
 
 def _box_forces(der: Derivatives, traits: Traits, space: Space) -> np.ndarray:
-    """(T, N) what the box pushes back with where it holds a coordinate of an unfused trait: a common move cannot use the
-    gradient there."""
+    """(T, N) what the box pushes back with where it holds a coordinate of an unfused trait.
+
+    A common move cannot use the gradient there.
+    """
     box = np.zeros_like(der.gradient)
     rows = np.flatnonzero((np.abs(traits.theta).max(axis=1) >= space.C * (1 - BOUND)) & ~traits.fused)
     if len(rows):
@@ -229,11 +227,7 @@ def _rotate(field: Field, traits: Traits, space: Space, unit: np.ndarray, angle:
 
     def turn(x: np.ndarray) -> np.ndarray:
         p1, p2 = x @ e1, x @ unit
-        return (
-            x
-            + np.multiply.outer((cos - 1) * p1 - sin * p2, e1)
-            + np.multiply.outer((cos - 1) * p2 + sin * p1, unit)
-        )
+        return x + np.multiply.outer((cos - 1) * p1 - sin * p2, e1) + np.multiply.outer((cos - 1) * p2 + sin * p1, unit)
 
     turned = standardise(turn(traits.general)[None])
     general = (project(turned, space.C) if traits.fused.any() else turned)[0]

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 _CHUNK_ITEMS = 512  # nodes x items in float64 stay in the second-level cache
-_RIDGE = 1e-8  # share of an item's weight added to the Hessian's diagonal: a direction without information is not moved
-_CURVATURE = (
-    0.5  # accept a step if the slope along it has turned by at most this share (strong Wolfe condition)
-)
+_RIDGE = 1e-8  # share of an item's weight added to the Hessian's diagonal, where an item has no information
+_CURVATURE = 0.5  # accept a step if the slope along it has turned by at most this share (strong Wolfe condition)
 
 
 @dataclass(frozen=True)

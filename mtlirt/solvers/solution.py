@@ -12,12 +12,12 @@ class Status(Enum):
 
     CONVERGED = "Converged: the projected gradient and the last decrease are within tolerance."
     MAX_STEPS = (
-        "Not converged: the limit of steps was reached before the stopping rule held. The result is the best point found; "
-        "raise the limit, or loosen `tol`."
+        "Not converged: the limit of steps was reached before the stopping rule held. The result is the best point "
+        "found; raise the limit, or loosen `tol`."
     )
     STALLED = (
-        "Not converged: no step lowered the objective although the projected gradient is above tolerance. The result is "
-        "the best point found; try another start with `init`, or loosen `tol`."
+        "Not converged: no step lowered the objective although the projected gradient is above tolerance. The result "
+        "is the best point found; try another start with `init`, or loosen `tol`."
     )
 
 

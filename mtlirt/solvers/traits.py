@@ -47,9 +47,7 @@ def penalty_on_centre(theta: np.ndarray, centre: np.ndarray, lam: np.ndarray) ->
     return Penalty(gradient.sum(axis=0, keepdims=True), stiffness[None], away[None])
 
 
-def _sine_terms(
-    point: np.ndarray, other: np.ndarray, lam: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sine_terms(point: np.ndarray, other: np.ndarray, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Stiffness (R,), gradient (R, N) at `point` and unit tangents (R, N) of lam * sin(other, point)."""
     N = point.shape[1]
     cosine = np.einsum("ri,ri->r", point, other) / N
@@ -104,7 +102,7 @@ def newton_direction(
 
 
 def _residual(theta: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient plus the multipliers of norm and mean, which are least squares over the free coordinates; (T, N), (T,)."""
+    """Gradient plus the multipliers of norm and mean, least squares over the free coordinates: (T, N) and (T,)."""
     masked = theta * free
     n = np.broadcast_to(free, theta.shape).sum(axis=1)
     vv, v1 = np.einsum("ti,ti->t", masked, masked), masked.sum(axis=1)

@@ -1,0 +1,88 @@
+"""mtlirt: item response theory for benchmark domains.
+
+One score per domain, one general score, item parameters, and how far the domains agree. Everything public is here and
+is imported when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Adam": "mtlirt.solvers.adam",
+    "Block": "mtlirt.solvers.block",
+    "ConvergenceWarning": "mtlirt.errors",
+    "DataWarning": "mtlirt.errors",
+    "Fit": "mtlirt.results.fit",
+    "FitError": "mtlirt.errors",
+    "HeterogeneityDesign": "mtlirt.simulation.heterogeneity",
+    "InputError": "mtlirt.errors",
+    "LineMedian": "mtlirt.core.angle",
+    "MtlirtError": "mtlirt.errors",
+    "Responses": "mtlirt.data",
+    "Simulation": "mtlirt.simulation.heterogeneity",
+    "Status": "mtlirt.solvers.solution",
+    "fit_mtl": "mtlirt.models.mtl",
+    "fusion_thresholds": "mtlirt.models.mtl",
+    "line_median": "mtlirt.core.angle",
+    "load": "mtlirt.results.store",
+    "progress": "mtlirt._progress",
+    "read_responses": "mtlirt.readers.tables",
+    "simulate": "mtlirt.simulation.heterogeneity",
+}
+_MODULES = ("datasets",)
+
+__all__ = [
+    "Adam",
+    "Block",
+    "ConvergenceWarning",
+    "DataWarning",
+    "Fit",
+    "FitError",
+    "HeterogeneityDesign",
+    "InputError",
+    "LineMedian",
+    "MtlirtError",
+    "Responses",
+    "Simulation",
+    "Status",
+    "datasets",
+    "fit_mtl",
+    "fusion_thresholds",
+    "line_median",
+    "load",
+    "progress",
+    "read_responses",
+    "simulate",
+]
+
+if TYPE_CHECKING:
+    from mtlirt import datasets
+    from mtlirt._progress import progress
+    from mtlirt.core.angle import LineMedian, line_median
+    from mtlirt.data import Responses
+    from mtlirt.errors import ConvergenceWarning, DataWarning, FitError, InputError, MtlirtError
+    from mtlirt.models.mtl import fit_mtl, fusion_thresholds
+    from mtlirt.readers.tables import read_responses
+    from mtlirt.results.fit import Fit
+    from mtlirt.results.store import load
+    from mtlirt.simulation.heterogeneity import HeterogeneityDesign, Simulation, simulate
+    from mtlirt.solvers.adam import Adam
+    from mtlirt.solvers.block import Block
+    from mtlirt.solvers.solution import Status
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"mtlirt.{name}")
+    else:
+        raise AttributeError(f"module 'mtlirt' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

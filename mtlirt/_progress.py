@@ -1,0 +1,51 @@
+"""The only door to progress bars. Off unless somebody opens `progress()`, as the command line does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_shown: ContextVar[Progress | None] = ContextVar("mtlirt_progress", default=None)
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show the progress of long work on standard error within this block.
+
+    >>> import mtlirt
+    >>> with mtlirt.progress():
+    ...     pass
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        token = _shown.set(bars)
+        try:
+            yield
+        finally:
+            _shown.reset(token)
+
+
+@contextmanager
+def track(what: str) -> Iterator[Callable[[dict[str, float]], None]]:
+    """Yield a function that takes one row of a solver's trace and shows it, or does nothing."""
+    bars = _shown.get()
+    if bars is None:
+        yield lambda row: None
+        return
+    task = bars.add_task(what, total=None)
+
+    def show(row: dict[str, float]) -> None:
+        bars.update(task, description=f"{what}: step {row['step']}, objective {row['objective']:.6g}")
+
+    try:
+        yield show
+    finally:
+        bars.remove_task(task)

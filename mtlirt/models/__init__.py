@@ -1,0 +1,1 @@
+"""The verbs: what a user calls to fit a model."""

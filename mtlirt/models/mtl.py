@@ -1,0 +1,336 @@
+"""`fit_mtl`: the multi-domain 2PL with domain traits tied to a general trait."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from mtlirt._progress import track
+from mtlirt.core.angle import sines
+from mtlirt.core.field import tabulate
+from mtlirt.core.grid import Grid
+from mtlirt.core.likelihood import cell_sums
+from mtlirt.core.problem import Problem, make_problem
+from mtlirt.core.projection import check_box, project
+from mtlirt.core.start import Start, cold_start
+from mtlirt.data import Responses
+from mtlirt.data.checks import check_estimable
+from mtlirt.errors import ConvergenceWarning, FitError, InputError
+from mtlirt.results.fit import DataSummary, Fit
+from mtlirt.results.tables import item_frame
+from mtlirt.solvers.adam import Adam
+from mtlirt.solvers.block import Block
+from mtlirt.solvers.solution import Solution, Status
+from mtlirt.solvers.traits import newton_direction
+
+Solver = Block | Adam
+PenaltyWeights = Mapping[str, float] | None
+
+
+def fit_mtl(
+    responses: Responses,
+    lam: float,
+    *,
+    solver: Solver | None = None,
+    C: float = 4.0,
+    missing_weight: Literal["observed", "paper"] = "observed",
+    penalty_weights: PenaltyWeights = None,
+    init: Fit | None = None,
+    on_fail: Literal["warn", "raise", "ignore"] = "warn",
+) -> Fit:
+    """Fit one trait per domain and a general trait to the answers of many models.
+
+    Model: logit P(model i answers item j of domain t right) = a_j * theta_it + d_j. The fit minimises
+
+        sum_t weight_t * NLL_t  +  lam * sum_t penalty_weight_t * sin(general, theta_t)
+
+    over traits of mean 0, mean square 1 and |theta| <= C, slopes 0 <= a <= C and intercepts |d| <= C (Xie, Xu, Feng and
+    Chen, "LLM Benchmarking via Representation Multi-task Learning", arXiv 2610.05613, equation 4).
+
+    Parameters
+    ----------
+    responses : scores of at least 3 models; each domain needs 2 items with an answer. Scores between 0 and 1 are
+        fitted as fractions.
+    lam : penalty weight, from 0 (each domain separately) to math.inf (one trait for all domains). It has the units of
+        the loss, so useful values grow with the number of models; `fusion_thresholds` gives the value from which
+        nothing changes any more, and .03 to 1 times it is the usual range.
+    solver : `Block()` by default, or `Adam()`, the paper's.
+    C : bound of traits, slopes and intercepts; 4 is usual, and results hardly depend on it unless slopes sit on it.
+    missing_weight : "observed" gives domain t the weight 1 / (J_t * share of its cells that are answered), so that lam
+        means the same with and without missing cells; "paper" gives 1 / J_t.
+    penalty_weights : weight of each domain in the penalty, by name; default 1 each.
+    init : a fit of the same models and items to start from.
+    on_fail : what to do if the solver stops before its rule holds: a ConvergenceWarning, a FitError, or nothing.
+
+    Returns
+    -------
+    Fit. A model without any answer in a domain is legal: at lam = 0 it has no trait there, at lam > 0 the penalty
+    carries one over from the other domains (see `Fit.gaps`). For one domain the penalty is 0 and the general trait is
+    the domain's; for two it is lam * sin(theta_1, theta_2), and the general trait is their normalised mean.
+
+    Convergence
+    -----------
+    `fit.status` says how the fit ended and `fit.trace` how it got there; see `Block` and `Adam` for their rules. The
+    problem is not convex. Fits started cold, from the pooled and from the separate fit have agreed on all data tried so
+    far; pass `init` to try others.
+
+    Raises
+    ------
+    InputError for arguments or answers that cannot be fitted; FitError with on_fail="raise".
+
+    >>> import mtlirt
+    >>> demo = mtlirt.datasets.demo()
+    >>> fit = mtlirt.fit_mtl(demo, lam=1.0)
+    >>> fit.converged
+    True
+    """
+    solver = Block() if solver is None else solver
+    lam = _check_arguments(lam, missing_weight, on_fail, solver)
+    problem = _problem(responses, C, missing_weight, penalty_weights)
+    settings: dict[str, Any] = {
+        "solver": {"name": type(solver).__name__, **asdict(solver)},
+        "C": float(C),
+        "missing_weight": missing_weight,
+        "penalty_weights": None if penalty_weights is None else {k: float(v) for k, v in penalty_weights.items()},
+    }
+    pooled, lam_max = _pooled(problem, responses, init, settings)
+    start = _start(problem, responses, lam, init, pooled, solver)
+    if lam == math.inf and pooled is not None and isinstance(solver, Block):
+        solution = pooled if init is None else min(pooled, _solve(problem, lam, start, solver), key=_last_objective)
+    else:
+        solution = _solve(problem, lam, start, solver)
+    fit = _assemble(responses, problem, lam, lam_max, solution, settings)
+    _report_status(fit, on_fail)
+    return fit
+
+
+def fusion_thresholds(
+    responses: Responses,
+    *,
+    C: float = 4.0,
+    missing_weight: Literal["observed", "paper"] = "observed",
+    penalty_weights: PenaltyWeights = None,
+) -> pd.Series:
+    """The penalty weight from which each domain stays fused to the general trait, at the pooled fit.
+
+    lam_max_t = sqrt(N) |h_t| / penalty_weight_t, with h_t the gradient of the weighted loss of domain t with respect to
+    its trait, less its parts along the mean, the norm and the box. From the largest of them upward the pooled fit
+    solves the whole problem.
+
+    Returns
+    -------
+    Series over domains, in the units of `lam`; 0 for a single domain. Arguments are those of `fit_mtl`.
+
+    >>> import mtlirt
+    >>> bool((mtlirt.fusion_thresholds(mtlirt.datasets.demo()) > 0).all())
+    True
+    """
+    problem = _problem(responses, C, missing_weight, penalty_weights)
+    solution = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
+    return pd.Series(_thresholds(problem, solution), index=_domain_index(responses), name="lam_max")
+
+
+def _check_arguments(lam: float, missing_weight: str, on_fail: str, solver: Solver) -> float:
+    try:
+        value = float(lam)
+    except (TypeError, ValueError):
+        raise InputError(f"lam must be a number from 0 to infinity, not {lam!r}") from None
+    if not value >= 0:
+        raise InputError(f"lam must be a number from 0 to infinity, not {lam!r}")
+    for name, given, allowed in (
+        ("missing_weight", missing_weight, ("observed", "paper")),
+        ("on_fail", on_fail, ("warn", "raise", "ignore")),
+    ):
+        if given not in allowed:
+            raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {given!r}")
+    if not isinstance(solver, Block | Adam):
+        raise InputError(f"solver must be Block(...) or Adam(...), not {solver!r}")
+    return value
+
+
+def _problem(responses: Responses, C: float, missing_weight: str, penalty_weights: PenaltyWeights) -> Problem:
+    check_estimable(responses)
+    try:
+        check_box(float(C), responses.n_models)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    blocks = [responses.block(domain) for domain in responses.domains]
+    plain = make_problem(blocks, np.ones(len(blocks)), _penalty_weights(responses, penalty_weights), float(C))
+    share = np.ones(len(blocks))
+    if missing_weight == "observed":
+        share = plain.answers_per_model.sum(axis=1) / (plain.sizes * responses.n_models)
+    return replace(plain, weights=1 / (plain.sizes * share))
+
+
+def _penalty_weights(responses: Responses, given: PenaltyWeights) -> np.ndarray:
+    if given is None:
+        return np.ones(len(responses.domains))
+    missing = [d for d in responses.domains if d not in given]
+    if missing:
+        raise InputError(f"penalty_weights: no weight for domain {missing[0]!r}")
+    weights = np.array([float(given[d]) for d in responses.domains])
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise InputError("penalty_weights must be positive and finite")
+    return weights
+
+
+def _solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Solution:
+    what = "pooled fit" if lam == math.inf else f"fit at lam = {lam:g}"
+    with track(what) as show:
+        return solver.solve(problem, lam, start, show)
+
+
+def _last_objective(solution: Solution) -> float:
+    return solution.trace[-1]["objective"]
+
+
+def _pooled(
+    problem: Problem, responses: Responses, init: Fit | None, settings: dict[str, Any]
+) -> tuple[Solution | None, np.ndarray]:
+    """The pooled fit, a start for all others, and the fusion thresholds; taken from `init` if it knows them."""
+    same = ("C", "missing_weight", "penalty_weights")
+    if (
+        init is not None
+        and init.data.fingerprint == responses.fingerprint
+        and all(init.settings[k] == settings[k] for k in same)
+    ):
+        return None, init.lam_max.to_numpy()
+    pooled = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
+    return pooled, _thresholds(problem, pooled)
+
+
+def _thresholds(problem: Problem, pooled: Solution) -> np.ndarray:
+    if len(problem.domains) == 1:
+        return np.zeros(1)
+    field = tabulate(problem, Grid(problem.C), pooled.a, pooled.d)
+    der = field.derivatives(pooled.theta)
+    ones = np.ones_like(pooled.theta)
+    residual = newton_direction(pooled.theta, der.gradient, der.curvature, ones, problem.C).residual
+    weights = problem.penalty_weights if len(problem.domains) > 2 else np.full(2, problem.penalty_weights.min())
+    return np.sqrt(problem.n_models) * np.linalg.norm(residual, axis=1) / weights
+
+
+def _start(
+    problem: Problem, responses: Responses, lam: float, init: Fit | None, pooled: Solution | None, solver: Solver
+) -> Start:
+    """From `init`; else `Block` starts from the pooled fit, and the reference and separate fits start cold."""
+    if init is None:
+        if pooled is None or lam == 0 or isinstance(solver, Adam):
+            return cold_start(problem, borrow=lam > 0)
+        return Start(pooled.theta, pooled.general, pooled.a, pooled.d)
+    _check_init(init, responses)
+    present = problem.answers_per_model > 0
+    theta, general = init.theta.to_numpy().T, init.general.to_numpy()
+    if np.isnan(theta).any():
+        theta = np.where(np.isnan(theta), general if lam > 0 else 0.0, theta)
+    if lam == 0 and not present.all():
+        theta = project(np.where(present, theta, 0.0), problem.C, present)
+    elif np.abs(general).max() > problem.C and lam == math.inf:
+        general = project(general, problem.C)
+    theta = np.where(init.fused.to_numpy()[:, None], general, theta if lam == 0 else project(theta, problem.C))
+    bounds = problem.C
+    return Start(theta, general, np.clip(init.items["a"], 0, bounds), np.clip(init.items["d"], -bounds, bounds))
+
+
+def _check_init(init: Fit, responses: Responses) -> None:
+    items = responses.items
+    same = (
+        init.models.equals(responses.models)
+        and list(init.items["domain"]) == list(items["domain"])
+        and list(init.items["item"]) == list(items["item"])
+    )
+    if not same:
+        raise InputError("init is a fit of other models or items (or in another order) than these responses")
+
+
+def _domain_index(responses: Responses) -> pd.Index:
+    return pd.Index(responses.domains, name="domain", dtype=str)
+
+
+def _assemble(
+    responses: Responses,
+    problem: Problem,
+    lam: float,
+    lam_max: np.ndarray,
+    solution: Solution,
+    settings: dict[str, Any],
+) -> Fit:
+    """Measure the solution exactly and label it."""
+    models, domains = responses.models, _domain_index(responses)
+    T, theta = len(domains), solution.theta
+    at_traits = cell_sums(problem, theta, solution.a, solution.d)
+    at_general = at_traits
+    if not solution.fused.all():
+        at_general = cell_sums(problem, np.broadcast_to(solution.general, theta.shape), solution.a, solution.d)
+    answers = problem.answers_per_model
+    if lam == 0 and T > 1:
+        theta = np.where(answers > 0, theta, np.nan)
+    with np.errstate(invalid="ignore"):
+        mean_score = problem.right_per_model / np.where(answers > 0, answers, np.nan)
+    vertex = np.flatnonzero(solution.fused)
+    items = responses.items
+
+    def frame(x: np.ndarray) -> pd.DataFrame:
+        return pd.DataFrame(x.T, index=models, columns=domains)
+
+    def by_domain(x: np.ndarray, name: str) -> pd.Series:
+        return pd.Series(x, index=domains, name=name)
+
+    return Fit(
+        theta=frame(theta),
+        general=pd.Series(solution.general, index=models, name="general"),
+        items=item_frame(
+            items["domain"],
+            items["item"],
+            solution.a,
+            solution.d,
+            problem.answers_per_item,
+            problem.right_per_item,
+            problem.C,
+        ),
+        loss=float(problem.weights @ at_traits.nll),
+        penalty=_penalty(problem, lam, solution),
+        lam=lam,
+        lam_max=by_domain(lam_max, "lam_max"),
+        fused=by_domain(solution.fused, "fused"),
+        general_unique=bool(T != 2 or solution.fused.all()),
+        general_at=str(domains[vertex[0]]) if len(vertex) == 1 and T > 2 else None,
+        status=solution.status,
+        trace=pd.DataFrame(solution.trace),
+        settings=settings,
+        log_likelihood=-float(at_traits.nll.sum()),
+        information=frame(at_traits.information),
+        general_information=pd.Series(at_general.information.sum(axis=0), index=models, name="general_information"),
+        weights=by_domain(problem.weights, "weights"),
+        penalty_weights=by_domain(problem.penalty_weights, "penalty_weights"),
+        data=DataSummary(
+            frame(answers.astype(np.int64)), frame(mean_score), responses.fingerprint, tuple(responses.notes)
+        ),
+    )
+
+
+def _penalty(problem: Problem, lam: float, solution: Solution) -> float:
+    """lam times the weighted sum of sines at the solution; 0 at both ends and for one domain."""
+    T = len(problem.domains)
+    if lam in (0, math.inf) or T == 1 or solution.fused.all():
+        return 0.0
+    if T == 2:
+        return float(lam * problem.penalty_weights.min() * sines(solution.theta[0], solution.theta[1:])[0])
+    sine = np.where(solution.fused, 0.0, sines(solution.general, solution.theta))
+    return float(lam * (problem.penalty_weights @ sine))
+
+
+def _report_status(fit: Fit, on_fail: str) -> None:
+    if not np.isfinite(fit.objective):
+        raise FitError("the fit ended with an objective that is not finite; please report this with the data's summary")
+    if fit.status is Status.CONVERGED or on_fail == "ignore":
+        return
+    if on_fail == "raise":
+        raise FitError(fit.status.value)
+    warnings.warn(fit.status.value, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,234 @@
+"""`Fit`: the result of every 2PL fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from mtlirt.errors import InputError
+from mtlirt.results import tables
+from mtlirt.solvers.solution import Status
+
+if TYPE_CHECKING:
+    from mtlirt.data import Responses
+    from mtlirt.results.summary import Summary
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What a fit keeps of its answers.
+
+    answers : frame models x domains, number of answers.  mean_score : same shape, NaN where there is no answer.
+    fingerprint : of the Responses.  notes : what was dropped or recoded when they were read.
+    """
+
+    answers: pd.DataFrame
+    mean_score: pd.DataFrame
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """A fitted multi-domain 2PL: logit P(right) = a * theta + d.
+
+    Attributes
+    ----------
+    theta : frame models x domains; each column has mean 0, mean square 1 and values within [-C, C]. Missing only at
+        lam = 0, where a model has no answer in a domain (see `gaps`).
+    general : Series over models, the general trait: mean 0, mean square 1, no bound.
+    items : frame with domain, item, a, d, b (difficulty -d/a, missing where a = 0), at_bound, n_answers, mean_score and
+        flag ("all right", "all wrong", "slope 0", "slope at C" or empty).
+    objective, loss, penalty : recomputed cell by cell at these parameters; objective = loss + penalty, with
+        loss = sum_t weight_t NLL_t.
+    lam : penalty weight.  lam_max : Series over domains, the weight from which each domain is fused at the pooled fit.
+    fused : Series over domains, True where the domain's trait is the general trait exactly.
+    general_unique : False for two domains that are not fused: every line between them is then a general trait.
+    general_at : the domain whose trait is the general trait though others are not fused (a vertex), or None.
+    status, trace : how the solver ended, and one row per step.
+    settings : C, solver, missing_weight, penalty_weights and the like.
+    log_likelihood : sum over all answers, unweighted.
+    information : frame models x domains, sum of a**2 P (1 - P) over the answered items at theta.
+    general_information : Series over models, the same over all answered items at the general trait.
+    weights, penalty_weights : Series over domains.
+    data : DataSummary.
+    """
+
+    theta: pd.DataFrame
+    general: pd.Series
+    items: pd.DataFrame
+    loss: float
+    penalty: float
+    lam: float
+    lam_max: pd.Series
+    fused: pd.Series
+    general_unique: bool
+    general_at: str | None
+    status: Status
+    trace: pd.DataFrame
+    settings: dict[str, Any]
+    log_likelihood: float
+    information: pd.DataFrame
+    general_information: pd.Series
+    weights: pd.Series
+    penalty_weights: pd.Series
+    data: DataSummary
+
+    @property
+    def objective(self) -> float:
+        """Loss plus penalty."""
+        return self.loss + self.penalty
+
+    @property
+    def converged(self) -> bool:
+        """True if the solver's stopping rule held."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def lam_ratio(self) -> float:
+        """lam as a share of the largest lam_max: 1 and more means complete pooling. NaN for a single domain."""
+        top = float(self.lam_max.max())
+        return self.lam / top if top > 0 else float("nan")
+
+    @property
+    def models(self) -> pd.Index:
+        """Names of the models."""
+        return self.theta.index
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Names of the domains."""
+        return tuple(self.theta.columns)
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers fitted."""
+        return int(self.data.answers.to_numpy().sum())
+
+    @property
+    def n_params(self) -> int:
+        """Free parameters: slopes, intercepts, and N - 2 for each distinct trait (mean and norm are fixed)."""
+        present = self.theta.notna().sum()
+        apart = int((present[~self.fused] - 2).sum())
+        shared = len(self.theta) - 2 if self.fused.any() else 0
+        return 2 * len(self.items) + apart + shared
+
+    @property
+    def gaps(self) -> pd.DataFrame:
+        """Models without any answer in a domain: columns model, domain, kind, reason.
+
+        kind is "borrowed" where the penalty carried a trait over from the other domains, and "missing" where lam = 0
+        left none.
+        """
+        return tables.gaps(self)
+
+    def heterogeneity(self) -> pd.DataFrame:
+        """How far each domain departs from the general trait, most odd first (R-MTL, table 1).
+
+        Columns domain, sine (of the angle between the two), rho (Spearman correlation of the two rankings), fused,
+        n_items.
+        """
+        return tables.heterogeneity(self)
+
+    def scores(self, scale: Literal["trait", "expected"] = "trait", se: bool = False) -> pd.DataFrame:
+        """One row per model: model, general, general_rank, mean_score, mean_score_rank, then one column per domain.
+
+        A domain's column is prefixed "domain:" if its name is one of the other columns'.
+
+        Parameters
+        ----------
+        scale : "trait" gives theta and the general trait. "expected" gives the expected share right on all items of
+            each domain, mean_j P_j(theta), comparable between models that answered different items; general is then
+            the mean over domains of the expected share right at the general trait.
+        se : add columns "se:general" and "se:<domain>", the conditional standard error 1 / sqrt(information) (times
+            the slope of the expected share on that scale). It takes the items as known, and it ignores what the penalty
+            borrows from other domains, so it is too large for fused domains and too small for small item samples.
+
+        mean_score is the mean over domains of a model's mean score, what a leaderboard shows. Ranks start at 1; ties
+        share the smallest rank. Where models have gaps, a last column `borrowed` names the domains that were not
+        answered.
+        """
+        return tables.scores(self, scale, se)
+
+    def coef(self, irt: bool = False) -> pd.DataFrame:
+        """Item parameters: columns domain, item, a, d, b, at_bound; with irt=True domain, item, a, b, at_bound.
+
+        As R mirt's coef(): slope-intercept form, or discrimination and difficulty. b is missing where a = 0.
+        """
+        return self.items[["domain", "item", "a", "b", "at_bound"] if irt else tables.COEF_COLUMNS].copy()
+
+    def predict(self, responses: Responses | None = None) -> pd.DataFrame:
+        """Probabilities of a right answer: frame models x (domain, item); missing where theta is.
+
+        Parameters
+        ----------
+        responses : optional; gives the models and items wanted, all of which must be in the fit.
+
+        Raises
+        ------
+        InputError if `responses` has a model or item that was not fitted; `score` takes new models.
+        """
+        theta, items = self.theta, self.items
+        if responses is not None:
+            theta, items = tables.matching(self, responses)
+        z = theta[items["domain"]].to_numpy() * items["a"].to_numpy() + items["d"].to_numpy()
+        columns = pd.MultiIndex.from_frame(items[["domain", "item"]])
+        return pd.DataFrame(expit(z), index=theta.index, columns=columns)
+
+    def score(self, responses: Responses) -> pd.DataFrame:
+        """Traits of new models, the items held fixed.
+
+        Each model's traits minimise its weighted loss plus the penalty's second-order expansion about the fit, so that
+        fused domains stay fused and others are drawn to the general trait as strongly as the fitted models' were. A
+        fitted model gets its own traits back, up to the constraints' multipliers.
+
+        Parameters
+        ----------
+        responses : answers of the new models to (some of) the fitted items.
+
+        Returns
+        -------
+        Frame with model, general, one column per domain, n_answers, and `borrowed` where a domain was not answered.
+        Values lie in [-C, C]; at lam = 0 a domain without answers is missing.
+
+        Raises
+        ------
+        InputError for items that were not fitted, or a model without any answer.
+        """
+        from mtlirt.results.scoring import score
+
+        return score(self, responses)
+
+    def summary(self) -> Summary:
+        """An object that prints itself, in text and in a notebook."""
+        from mtlirt.results.summary import Summary
+
+        return Summary.of(self)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fit into a new folder (arrays.safetensors and manifest.json); `mtlirt.load` reads it back."""
+        from mtlirt.results.store import save
+
+        save(self, Path(folder))
+
+    def __repr__(self) -> str:
+        return (
+            f"Fit: {len(self.theta):,} models x {len(self.items):,} items in {len(self.domains)} domains, "
+            f"lam = {self.lam:g}, objective {self.objective:.6g}, {self.status.name.lower().replace('_', ' ')}"
+        )
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise InputError with `message` unless `condition` holds."""
+    if not condition:
+        raise InputError(message)
+
+
+def as_array(frame: pd.DataFrame | pd.Series) -> np.ndarray:
+    """Float64 values of a frame or series."""
+    return frame.to_numpy(dtype=np.float64)

@@ -1,0 +1,90 @@
+"""Scoring new models against the fitted items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from mtlirt.core.angle import sines
+from mtlirt.core.field import tabulate
+from mtlirt.core.grid import Grid
+from mtlirt.core.problem import Problem, make_problem
+from mtlirt.errors import InputError
+from mtlirt.results import tables
+from mtlirt.results.fit import as_array
+from mtlirt.solvers.ability import Coupling, abilities
+
+if TYPE_CHECKING:
+    from mtlirt.data import Responses
+    from mtlirt.results.fit import Fit
+
+
+def score(fit: Fit, responses: Responses) -> pd.DataFrame:
+    """See `Fit.score`."""
+    problem = _problem(fit, responses)
+    answers = problem.answers_per_model
+    silent = responses.models[answers.sum(axis=0) == 0]
+    if len(silent):
+        raise InputError(f"score: {len(silent)} models have no answer to a fitted item, such as {silent[0]!r}")
+    field = tabulate(problem, Grid(problem.C), as_array(fit.items["a"]), as_array(fit.items["d"]))
+    theta, general = abilities(field, _coupling(fit), responses.n_models, problem.C)
+    if len(fit.domains) == 2 and 0 < fit.lam < np.inf and not fit.fused.all():
+        general = theta.sum(axis=0) / np.linalg.norm(as_array(fit.theta).sum(axis=1)) * np.sqrt(len(fit.theta))
+    if fit.lam == 0 and len(fit.domains) > 1:
+        theta = np.where(answers > 0, theta, np.nan)
+        general = _general_of(fit, theta)
+    domains = pd.DataFrame(theta.T, columns=[tables.column_of(d) for d in fit.domains])
+    head = pd.DataFrame({"model": responses.models, "general": general})
+    table = pd.concat([head, domains], axis=1)
+    table["n_answers"] = answers.sum(axis=0).astype(np.int64)
+    if (answers == 0).any():
+        frame = pd.DataFrame(answers.T, index=responses.models, columns=list(fit.domains))
+        table["borrowed"] = tables.borrowed(frame).to_numpy()
+    return table
+
+
+def _problem(fit: Fit, responses: Responses) -> Problem:
+    """The new answers laid out on all fitted items, missing where not asked."""
+    positions = tables.item_positions(fit, responses)
+    scores = np.full((responses.n_models, len(fit.items)), np.nan)
+    scores[:, positions] = responses.scores
+    member = fit.items["domain"].to_numpy()
+    blocks = [scores[:, member == domain] for domain in fit.domains]
+    return make_problem(blocks, as_array(fit.weights), as_array(fit.penalty_weights), float(fit.settings["C"]))
+
+
+def _coupling(fit: Fit) -> Coupling:
+    """The penalty's expansion about the fit; for two domains one of them stands for the general trait."""
+    T, N = len(fit.domains), len(fit.theta)
+    fused = fit.fused.to_numpy().copy()
+    stiffness, cosine, multiplier = np.zeros(T), np.ones(T), np.zeros(T)
+    if fit.lam == 0 and T > 1:
+        return Coupling(stiffness, cosine, np.zeros(T, dtype=bool), multiplier)
+    general, lam = as_array(fit.general), fit.lam * as_array(fit.penalty_weights)
+    if T == 2 and not fused.all():
+        fused = np.array([True, False])
+        general, lam = as_array(fit.theta.iloc[:, 0]), np.full(2, lam.min())
+    theta = as_array(fit.theta).T
+    apart = np.flatnonzero(~fused)
+    sine = sines(general, theta[apart])
+    at_centre = sine < 1e-9
+    fused[apart[at_centre]] = True
+    apart, sine = apart[~at_centre], sine[~at_centre]
+    stiffness[apart] = lam[apart] / (N * sine)
+    cosine[apart] = theta[apart] @ general / N
+    multiplier[apart] = -lam[apart] * sine / N
+    return Coupling(stiffness, cosine, fused, multiplier)
+
+
+def _general_of(fit: Fit, theta: np.ndarray) -> np.ndarray:
+    """The general trait that goes with separate traits: the line median's weighted mean, over answered domains."""
+    known = fit.theta.fillna(0.0)
+    general, fitted = as_array(fit.general), as_array(known).T
+    sine = np.maximum(sines(general, fitted), 1e-9)
+    cosine = fitted @ general / len(general)
+    weight = as_array(fit.penalty_weights) / sine
+    answered = np.isfinite(theta)
+    top = ((weight * cosine)[:, None] * np.nan_to_num(theta)).sum(axis=0)
+    return top / (answered * (weight * cosine**2)[:, None]).sum(axis=0)

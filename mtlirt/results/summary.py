@@ -1,0 +1,147 @@
+"""`Summary`: what a fit says about itself, computed into lines and a table, then printed as text or html."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from mtlirt.results import tables
+
+if TYPE_CHECKING:
+    from mtlirt.results.fit import Fit
+
+_SMALL_N = 500  # below it one trait on the box carries 16/N > 3 % of its domain's squared norm
+_SHOWN_DOMAINS = 12
+_SHOWN_MODELS = 5
+_AGREE, _ODD = 0.1, 0.3  # sines; their squares, 1 % and 9 %, are the shares of a trait's variance off the general trait
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """facts : pairs of a name and a sentence.  domains, top : frames shown below them.  notes : further sentences."""
+
+    facts: tuple[tuple[str, str], ...]
+    domains: pd.DataFrame
+    top: pd.DataFrame
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fit: Fit) -> Summary:
+        """Collect the summary of `fit`."""
+        table = fit.heterogeneity()
+        top = fit.scores().sort_values("general_rank", kind="stable").head(_SHOWN_MODELS)
+        return cls(_facts(fit, table), table, top[tables.SCORE_COLUMNS].reset_index(drop=True), _notes(fit))
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.facts)
+        lines = [f"{name:<{width}}  {text}" for name, text in self.facts]
+        shown = self.domains.head(_SHOWN_DOMAINS)
+        lines += ["", "Domains, most odd first", _text(shown)]
+        if len(self.domains) > len(shown):
+            lines.append(f"... and {len(self.domains) - len(shown)} more: fit.heterogeneity()")
+        lines += ["", "Highest general trait", _text(self.top)]
+        if self.notes:
+            lines += ["", "Notes", *(f"* {note}" for note in self.notes)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self.facts)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        frames = "".join(
+            f"<h4>{title}</h4>{frame.to_html(index=False, float_format='{:.3f}'.format)}"
+            for title, frame in (("Domains, most odd first", self.domains), ("Highest general trait", self.top))
+        )
+        return f"<table>{facts}</table>{frames}" + (f"<h4>Notes</h4><ul>{notes}</ul>" if notes else "")
+
+
+def _text(frame: pd.DataFrame) -> str:
+    return frame.to_string(index=False, float_format="{:.3f}".format)
+
+
+def verdict(fit: Fit, table: pd.DataFrame) -> str:
+    """One sentence on how far the domains agree."""
+    T = len(table)
+    if T == 1:
+        return "One domain: its trait is the general trait."
+    if fit.fused.all():
+        return f"All {T} domains share one trait at this lam."
+    near = int((table["sine"] < _AGREE).sum())
+    odd = table[table["sine"] >= _ODD]
+    text = f"{near} of {T} domains lie close to the general trait (sine below {_AGREE:g})"
+    if odd.empty:
+        return f"{text}; none is odd (sine {_ODD:g} or more)."
+    names = ", ".join(f"{d} ({s:.2f})" for d, s in zip(odd["domain"][:5], odd["sine"][:5], strict=True))
+    return f"{text}; odd, with sine {_ODD:g} or more: {names}{' and others' if len(odd) > 5 else ''}."
+
+
+def _facts(fit: Fit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
+    solver = dict(fit.settings["solver"])
+    name = solver.pop("name")
+    call = f"fit_mtl(lam={fit.lam:g}, solver={name}({', '.join(f'{k}={v!r}' for k, v in solver.items())}), "
+    call += f"C={fit.settings['C']:g}, missing_weight={fit.settings['missing_weight']!r})"
+    N, J, T = len(fit.theta), len(fit.items), len(fit.domains)
+    pooling = {0.0: "separate domains", np.inf: "complete pooling"}.get(fit.lam, "sine penalty")
+    ratio = "" if np.isnan(fit.lam_ratio) else f" = {fit.lam_ratio:.3g} x lam_max ({fit.lam_max.max():.4g})"
+    missing = 1 - fit.n_answers / (N * J)
+    a, C = fit.items["a"], fit.settings["C"]
+    on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).sum().sum())
+    agreement = fit.general.corr(fit.data.mean_score.mean(axis=1), method="spearman")
+    return (
+        ("Call", call),
+        ("Model", f"two-parameter logistic, joint maximum likelihood, one trait per domain, {pooling}"),
+        ("Ended", f"{fit.status.value} ({len(fit.trace)} steps)"),
+        ("Data", f"{N:,} models x {J:,} items in {T} domains, {fit.n_answers:,} answers ({missing:.1%} missing)"),
+        ("Penalty", f"lam = {fit.lam:g}{ratio}"),
+        ("Objective", f"{fit.objective:.8g} = loss {fit.loss:.8g} + penalty {fit.penalty:.6g}"),
+        ("Likelihood", f"log-likelihood {fit.log_likelihood:,.2f}, {fit.n_params:,} parameters"),
+        ("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly"),
+        ("Slopes", f"{int((a == 0).sum()):,} at 0 ({(a == 0).mean():.1%}), {int((a == C).sum()):,} at C = {C:g}"),
+        ("Traits", f"{on_box:,} of {N * T:,} on the box |theta| = {C:g}"),
+        ("Ranking", f"Spearman {agreement:.3f} between general trait and mean score"),
+        ("Verdict", verdict(fit, table)),
+    )
+
+
+def _notes(fit: Fit) -> tuple[str, ...]:
+    notes = []
+    N, C = len(fit.theta), fit.settings["C"]
+    on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())
+    if on_box and N < _SMALL_N:
+        notes.append(
+            f"{on_box} models sit on the box and there are fewer than {_SMALL_N} models: a few extreme models steer the "
+            "angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and all-wrong "
+            "models."
+        )
+    if not fit.general_unique:
+        notes.append(
+            "With two domains every trait between them is a general trait; the one shown is their normalised mean."
+        )
+    if fit.general_at is not None:
+        notes.append(f"The general trait is that of domain {fit.general_at!r} exactly: the median line is its line.")
+    for flag, meaning in (
+        ("all right", "answered right by every model"),
+        ("all wrong", "answered wrong by every model"),
+    ):
+        count = int((fit.items["flag"] == flag).sum())
+        if count:
+            notes.append(f"{count:,} items were {meaning}; they say nothing about the traits.")
+    constant = int(fit.data.mean_score.isin([0.0, 1.0]).all(axis=1).sum())
+    if constant:
+        notes.append(f"{constant:,} models have all their answers right, or all wrong, in every domain.")
+    gaps = fit.gaps
+    for kind, meaning in (
+        ("borrowed", "their traits there are borrowed from the other domains"),
+        ("missing", "they have no trait there at lam = 0"),
+    ):
+        rows = gaps[gaps["kind"] == kind]
+        if len(rows):
+            notes.append(
+                f"{rows['model'].nunique():,} models have no answer in one or more domains ({len(rows):,} gaps); {meaning}."
+            )
+    return (*notes, *fit.data.notes)

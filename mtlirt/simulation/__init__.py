@@ -1,0 +1,1 @@
+"""Designs and generators of answers with known truth."""

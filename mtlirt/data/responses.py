@@ -179,7 +179,7 @@ class Responses:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that is an answer: models, items, domains, scores, options, keys, probabilities, runs."""
+        """SHA-256 of everything that is an answer: names, scores, options, keys, probabilities, runs."""
         digest = hashlib.sha256()
         names = [list(self.models), list(self.items["domain"]), list(self.items["item"]), list(self.labels)]
         names += [[str(x) for x in self.items[c]] for c in ("key", "n_options")]

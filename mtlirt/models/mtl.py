@@ -12,22 +12,17 @@ import numpy as np
 import pandas as pd
 
 from mtlirt._progress import track
-from mtlirt.core.angle import sines
-from mtlirt.core.field import tabulate
-from mtlirt.core.grid import Grid
-from mtlirt.core.likelihood import cell_sums
 from mtlirt.core.problem import Problem, make_problem
 from mtlirt.core.projection import check_box, project
 from mtlirt.core.start import Start, cold_start
 from mtlirt.data import Responses
 from mtlirt.data.checks import check_estimable
 from mtlirt.errors import ConvergenceWarning, FitError, InputError
-from mtlirt.results.fit import DataSummary, Fit
-from mtlirt.results.tables import item_frame
+from mtlirt.models.assemble import assemble, domain_index, thresholds
+from mtlirt.results.fit import Fit
 from mtlirt.solvers.adam import Adam
 from mtlirt.solvers.block import Block
 from mtlirt.solvers.solution import Solution, Status
-from mtlirt.solvers.traits import newton_direction
 
 Solver = Block | Adam
 PenaltyWeights = Mapping[str, float] | None
@@ -105,7 +100,7 @@ def fit_mtl(
         solution = pooled if init is None else min(pooled, _solve(problem, lam, start, solver), key=_last_objective)
     else:
         solution = _solve(problem, lam, start, solver)
-    fit = _assemble(responses, problem, lam, lam_max, solution, settings)
+    fit = assemble(responses, problem, lam, lam_max, solution, settings)
     _report_status(fit, on_fail)
     return fit
 
@@ -133,7 +128,7 @@ def fusion_thresholds(
     """
     problem = _problem(responses, C, missing_weight, penalty_weights)
     solution = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
-    return pd.Series(_thresholds(problem, solution), index=_domain_index(responses), name="lam_max")
+    return pd.Series(thresholds(problem, solution), index=domain_index(responses), name="lam_max")
 
 
 def _check_arguments(lam: float, missing_weight: str, on_fail: str, solver: Solver) -> float:
@@ -202,18 +197,7 @@ def _pooled(
     ):
         return None, init.lam_max.to_numpy()
     pooled = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
-    return pooled, _thresholds(problem, pooled)
-
-
-def _thresholds(problem: Problem, pooled: Solution) -> np.ndarray:
-    if len(problem.domains) == 1:
-        return np.zeros(1)
-    field = tabulate(problem, Grid(problem.C), pooled.a, pooled.d)
-    der = field.derivatives(pooled.theta)
-    ones = np.ones_like(pooled.theta)
-    residual = newton_direction(pooled.theta, der.gradient, der.curvature, ones, problem.C).residual
-    weights = problem.penalty_weights if len(problem.domains) > 2 else np.full(2, problem.penalty_weights.min())
-    return np.sqrt(problem.n_models) * np.linalg.norm(residual, axis=1) / weights
+    return pooled, thresholds(problem, pooled)
 
 
 def _start(
@@ -247,83 +231,6 @@ def _check_init(init: Fit, responses: Responses) -> None:
     )
     if not same:
         raise InputError("init is a fit of other models or items (or in another order) than these responses")
-
-
-def _domain_index(responses: Responses) -> pd.Index:
-    return pd.Index(responses.domains, name="domain", dtype=str)
-
-
-def _assemble(
-    responses: Responses,
-    problem: Problem,
-    lam: float,
-    lam_max: np.ndarray,
-    solution: Solution,
-    settings: dict[str, Any],
-) -> Fit:
-    """Measure the solution exactly and label it."""
-    models, domains = responses.models, _domain_index(responses)
-    T, theta = len(domains), solution.theta
-    at_traits = cell_sums(problem, theta, solution.a, solution.d)
-    at_general = at_traits
-    if not solution.fused.all():
-        at_general = cell_sums(problem, np.broadcast_to(solution.general, theta.shape), solution.a, solution.d)
-    answers = problem.answers_per_model
-    if lam == 0 and T > 1:
-        theta = np.where(answers > 0, theta, np.nan)
-    with np.errstate(invalid="ignore"):
-        mean_score = problem.right_per_model / np.where(answers > 0, answers, np.nan)
-    vertex = np.flatnonzero(solution.fused)
-    items = responses.items
-
-    def frame(x: np.ndarray) -> pd.DataFrame:
-        return pd.DataFrame(x.T, index=models, columns=domains)
-
-    def by_domain(x: np.ndarray, name: str) -> pd.Series:
-        return pd.Series(x, index=domains, name=name)
-
-    return Fit(
-        theta=frame(theta),
-        general=pd.Series(solution.general, index=models, name="general"),
-        items=item_frame(
-            items["domain"],
-            items["item"],
-            solution.a,
-            solution.d,
-            problem.answers_per_item,
-            problem.right_per_item,
-            problem.C,
-        ),
-        loss=float(problem.weights @ at_traits.nll),
-        penalty=_penalty(problem, lam, solution),
-        lam=lam,
-        lam_max=by_domain(lam_max, "lam_max"),
-        fused=by_domain(solution.fused, "fused"),
-        general_unique=bool(T != 2 or solution.fused.all()),
-        general_at=str(domains[vertex[0]]) if len(vertex) == 1 and T > 2 else None,
-        status=solution.status,
-        trace=pd.DataFrame(solution.trace),
-        settings=settings,
-        log_likelihood=-float(at_traits.nll.sum()),
-        information=frame(at_traits.information),
-        general_information=pd.Series(at_general.information.sum(axis=0), index=models, name="general_information"),
-        weights=by_domain(problem.weights, "weights"),
-        penalty_weights=by_domain(problem.penalty_weights, "penalty_weights"),
-        data=DataSummary(
-            frame(answers.astype(np.int64)), frame(mean_score), responses.fingerprint, tuple(responses.notes)
-        ),
-    )
-
-
-def _penalty(problem: Problem, lam: float, solution: Solution) -> float:
-    """lam times the weighted sum of sines at the solution; 0 at both ends and for one domain."""
-    T = len(problem.domains)
-    if lam in (0, math.inf) or T == 1 or solution.fused.all():
-        return 0.0
-    if T == 2:
-        return float(lam * problem.penalty_weights.min() * sines(solution.theta[0], solution.theta[1:])[0])
-    sine = np.where(solution.fused, 0.0, sines(solution.general, solution.theta))
-    return float(lam * (problem.penalty_weights @ sine))
 
 
 def _report_status(fit: Fit, on_fail: str) -> None:

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from mtlirt.errors import InputError
 from mtlirt.results import tables
+from mtlirt.solvers.ability import Coupling
 from mtlirt.solvers.solution import Status
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Fit:
     information : frame models x domains, sum of a**2 P (1 - P) over the answered items at theta.
     general_information : Series over models, the same over all answered items at the general trait.
     weights, penalty_weights : Series over domains.
+    coupling : how a model's traits hang together, for `score`.
     data : DataSummary.
     """
 
@@ -77,6 +79,7 @@ class Fit:
     general_information: pd.Series
     weights: pd.Series
     penalty_weights: pd.Series
+    coupling: Coupling
     data: DataSummary
 
     @property
@@ -183,9 +186,9 @@ class Fit:
     def score(self, responses: Responses) -> pd.DataFrame:
         """Traits of new models, the items held fixed.
 
-        Each model's traits minimise its weighted loss plus the penalty's second-order expansion about the fit, so that
-        fused domains stay fused and others are drawn to the general trait as strongly as the fitted models' were. A
-        fitted model gets its own traits back, up to the constraints' multipliers.
+        Each model's traits minimise its weighted loss plus the fit's penalty and constraints, expanded to second order
+        about the fit: fused domains stay fused, others are drawn to the general trait as strongly as the fitted models'
+        were, and a fitted model gets its own traits back.
 
         Parameters
         ----------

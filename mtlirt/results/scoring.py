@@ -14,7 +14,7 @@ from mtlirt.core.problem import Problem, make_problem
 from mtlirt.errors import InputError
 from mtlirt.results import tables
 from mtlirt.results.fit import as_array
-from mtlirt.solvers.ability import Coupling, abilities
+from mtlirt.solvers.ability import abilities
 
 if TYPE_CHECKING:
     from mtlirt.data import Responses
@@ -29,7 +29,7 @@ def score(fit: Fit, responses: Responses) -> pd.DataFrame:
     if len(silent):
         raise InputError(f"score: {len(silent)} models have no answer to a fitted item, such as {silent[0]!r}")
     field = tabulate(problem, Grid(problem.C), as_array(fit.items["a"]), as_array(fit.items["d"]))
-    theta, general = abilities(field, _coupling(fit), responses.n_models, problem.C)
+    theta, general = abilities(field, fit.coupling, responses.n_models, problem.C)
     if len(fit.domains) == 2 and 0 < fit.lam < np.inf and not fit.fused.all():
         general = theta.sum(axis=0) / np.linalg.norm(as_array(fit.theta).sum(axis=1)) * np.sqrt(len(fit.theta))
     if fit.lam == 0 and len(fit.domains) > 1:
@@ -53,29 +53,6 @@ def _problem(fit: Fit, responses: Responses) -> Problem:
     member = fit.items["domain"].to_numpy()
     blocks = [scores[:, member == domain] for domain in fit.domains]
     return make_problem(blocks, as_array(fit.weights), as_array(fit.penalty_weights), float(fit.settings["C"]))
-
-
-def _coupling(fit: Fit) -> Coupling:
-    """The penalty's expansion about the fit; for two domains one of them stands for the general trait."""
-    T, N = len(fit.domains), len(fit.theta)
-    fused = fit.fused.to_numpy().copy()
-    stiffness, cosine, multiplier = np.zeros(T), np.ones(T), np.zeros(T)
-    if fit.lam == 0 and T > 1:
-        return Coupling(stiffness, cosine, np.zeros(T, dtype=bool), multiplier)
-    general, lam = as_array(fit.general), fit.lam * as_array(fit.penalty_weights)
-    if T == 2 and not fused.all():
-        fused = np.array([True, False])
-        general, lam = as_array(fit.theta.iloc[:, 0]), np.full(2, lam.min())
-    theta = as_array(fit.theta).T
-    apart = np.flatnonzero(~fused)
-    sine = sines(general, theta[apart])
-    at_centre = sine < 1e-9
-    fused[apart[at_centre]] = True
-    apart, sine = apart[~at_centre], sine[~at_centre]
-    stiffness[apart] = lam[apart] / (N * sine)
-    cosine[apart] = theta[apart] @ general / N
-    multiplier[apart] = -lam[apart] * sine / N
-    return Coupling(stiffness, cosine, fused, multiplier)
 
 
 def _general_of(fit: Fit, theta: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from mtlirt.errors import InputError
 from mtlirt.results.fit import DataSummary, Fit
+from mtlirt.solvers.ability import Coupling
 from mtlirt.solvers.solution import Status
 
 FORMAT = 1
@@ -77,6 +79,7 @@ def _umask() -> int:
 def _arrays(fit: Fit) -> dict[str, np.ndarray]:
     items = fit.items
     arrays = {name: getattr(fit, name).to_numpy() for name in (*_SQUARE, *_BY_DOMAIN)}
+    arrays |= {f"coupling.{name}": x for name, x in vars(fit.coupling).items()}
     arrays |= {"general": fit.general.to_numpy(), "general_information": fit.general_information.to_numpy()}
     arrays |= {"answers": fit.data.answers.to_numpy(), "mean_score": fit.data.mean_score.to_numpy()}
     arrays |= {f"items.{c}": items[c].to_numpy() for c in ("a", "d", "b", "at_bound", "n_answers", "mean_score")}
@@ -142,5 +145,6 @@ def _fit(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit:
         trace=pd.DataFrame({c: arrays[f"trace.{c}"] for c in manifest["trace_columns"]}),
         settings=manifest["settings"],
         log_likelihood=manifest["log_likelihood"],
+        coupling=Coupling(**{f.name: arrays[f"coupling.{f.name}"] for f in fields(Coupling)}),
         data=DataSummary(frame("answers"), frame("mean_score"), manifest["fingerprint"], tuple(manifest["notes"])),
     )

@@ -114,9 +114,9 @@ def _notes(fit: Fit) -> tuple[str, ...]:
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())
     if on_box and N < _SMALL_N:
         notes.append(
-            f"{on_box} models sit on the box and there are fewer than {_SMALL_N} models: a few extreme models steer the "
-            "angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and all-wrong "
-            "models."
+            f"{on_box} models sit on the box and there are fewer than {_SMALL_N} models: a few extreme models steer "
+            "the angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and "
+            "all-wrong models."
         )
     if not fit.general_unique:
         notes.append(
@@ -142,6 +142,7 @@ def _notes(fit: Fit) -> tuple[str, ...]:
         rows = gaps[gaps["kind"] == kind]
         if len(rows):
             notes.append(
-                f"{rows['model'].nunique():,} models have no answer in one or more domains ({len(rows):,} gaps); {meaning}."
+                f"{rows['model'].nunique():,} models have no answer in one or more domains ({len(rows):,} gaps); "
+                f"{meaning}."
             )
     return (*notes, *fit.data.notes)

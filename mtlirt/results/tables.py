@@ -104,11 +104,11 @@ def scores(fit: Fit, scale: str, se: bool) -> pd.DataFrame:
     parts = [table, domains]
     if se:
         with np.errstate(divide="ignore"):
-            errors = slope / np.sqrt(fit.information)
-            general_error = general_slope / np.sqrt(fit.general_information)
+            errors = slope / fit.information**0.5
+            general_error = general_slope / fit.general_information**0.5
         errors = errors.where(np.isfinite(errors)).rename(columns=lambda d: f"se:{d}").reset_index(drop=True)
-        general_error = general_error.where(np.isfinite(general_error)).to_numpy()
-        parts += [pd.DataFrame({"se:general": general_error}), errors]
+        finite = general_error.where(np.isfinite(general_error)).to_numpy()
+        parts += [pd.DataFrame({"se:general": finite}), errors]
     if not fit.gaps.empty:
         parts.append(pd.DataFrame({"borrowed": borrowed(fit.data.answers).to_numpy()}))
     return pd.concat(parts, axis=1)

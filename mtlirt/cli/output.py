@@ -1,0 +1,91 @@
+"""Result folders: refused before work begins if they cannot take the results, written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from mtlirt.errors import InputError
+
+if TYPE_CHECKING:
+    from mtlirt.results.fit import Fit
+
+_RESULTS = ("scores.csv", "items.csv", "heterogeneity.csv", "trace.csv", "gaps.csv", "summary.txt", "fit")
+
+
+def check_folder(folder: Path, force: bool) -> None:
+    """Raise InputError if `folder` is no folder, cannot be written, or holds results and `force` is not set."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file, not a folder; choose another --out")
+    held = [name for name in _RESULTS if (folder / name).exists()]
+    if held and not force:
+        raise InputError(f"{folder}: already holds results ({', '.join(held)}); choose another --out or add --force")
+    parent = folder
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written; choose another --out")
+
+
+def write_fit(fit: Fit, folder: Path) -> None:
+    """All files of a fit."""
+    files: dict[str, pd.DataFrame | str | Fit] = {
+        "scores.csv": fit.scores(),
+        "items.csv": fit.items,
+        "heterogeneity.csv": fit.heterogeneity(),
+        "trace.csv": fit.trace,
+        "summary.txt": f"{fit.summary()}\n",
+        "fit": fit,
+    }
+    if not fit.gaps.empty:
+        files["gaps.csv"] = fit.gaps
+    write(folder, files)
+
+
+def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit]) -> None:
+    """Write frames as csv, texts, and fits as folders: staged first, then moved into place together.
+
+    Results that are not written anew are removed, so that a folder never mixes two runs; other files stay.
+    """
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=".mtlirt-", dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
+    try:
+        for name, content in files.items():
+            _write(stage / name, content)
+        for name in _RESULTS:
+            _remove(folder / name)
+        for name in files:
+            (stage / name).rename(folder / name)
+        made = False
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror})") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(path: Path, content: pd.DataFrame | str | Fit) -> None:
+    if isinstance(content, pd.DataFrame):
+        content.to_csv(path, index=False)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        content.save(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,17 +29,20 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Column = Annotated[str, typer.Option(help="Column of a long table.", rich_help_panel="Columns of a long table")]
 
 
-class SolverName(str, Enum):
+class SolverName(StrEnum):
     """Solvers by name."""
 
     block = "block"
     adam = "adam"
 
 
-class DomainBy(str, Enum):
+class DomainBy(StrEnum):
     """Rules that read a domain from an item's name."""
 
     prefix = "prefix"
+
+
+Prefix = Annotated[DomainBy | None, typer.Option(help="prefix: domain = item's text before the first dot.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -59,9 +62,7 @@ def fit(
     lam: Annotated[float, typer.Option(help="Penalty weight: 0 separate domains, inf one trait for all.")],
     out: Out,
     solver: Annotated[SolverName, typer.Option(help="block, or adam, the paper's.")] = SolverName.block,
-    domain_by: Annotated[
-        DomainBy | None, typer.Option(help="prefix: domain = item's text before the first dot.")
-    ] = None,
+    domain_by: Prefix = None,
     seed: Annotated[int, typer.Option(help="Recorded with the results; a fit at a given lam has no random step.")] = 0,
     force: Force = False,
     quiet: Quiet = False,
@@ -106,9 +107,7 @@ def score(
     fit: Annotated[Path, typer.Argument(help="A saved fit: the folder `fit`, or the results folder it lies in.")],
     new: Annotated[Path, typer.Argument(help="Answers of new models to fitted items.")],
     out: Out,
-    domain_by: Annotated[
-        DomainBy | None, typer.Option(help="prefix: domain = item's text before the first dot.")
-    ] = None,
+    domain_by: Prefix = None,
     force: Force = False,
     quiet: Quiet = False,
     model_col: Column = "model",

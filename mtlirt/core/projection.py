@@ -2,8 +2,9 @@
 
 import numpy as np
 
-_MEAN_TOLERANCE = 1e-10
+_TOLERANCE = 1e-10
 _BISECTIONS = 70
+_UNTIE = 1e-3  # relative size of the ramp that parts tied values where nothing else fits into the box
 
 
 def check_box(C: float, n_models: int) -> None:
@@ -71,7 +72,14 @@ def standardise(traits: np.ndarray, present: np.ndarray | None = None) -> np.nda
 def _project_row(row: np.ndarray, C: float) -> np.ndarray:
     check_box(C, len(row))
     x = _active_set(row, C)
-    return _bisect(row, C) if x is None else x
+    if x is None:
+        x = _bisect(row, C)
+    if x is None:
+        untied = row + _UNTIE * np.abs(row).max() * np.linspace(-1, 1, len(row))
+        x = _bisect(untied, C)
+    if x is None:
+        raise ValueError(f"no shift and scale bring this trait into the box [-{C}, {C}]")
+    return x
 
 
 def _active_set(row: np.ndarray, C: float) -> np.ndarray | None:
@@ -86,6 +94,8 @@ def _active_set(row: np.ndarray, C: float) -> np.ndarray | None:
             return None
         surplus = C * (upper.sum() - lower.sum())
         centred = row[free] - row[free].mean()
+        if not centred.any():
+            return None
         scale2 = (n - C**2 * n_clipped - surplus**2 / n_free) / (centred @ centred)
         if not 0 < scale2 < np.inf:
             return None
@@ -93,13 +103,20 @@ def _active_set(row: np.ndarray, C: float) -> np.ndarray | None:
         unclipped = scale * (row - row[free].mean()) - surplus / n_free
         x = np.clip(unclipped, -C, C)
         if np.array_equal(x >= C, upper) and np.array_equal(x <= -C, lower):
-            return x
+            return x if _feasible(x) else None
         x = unclipped
     return None
 
 
-def _bisect(row: np.ndarray, C: float) -> np.ndarray:
-    """Nested bisection: the shift for a given scale (mean is monotone in it), the scale by the norm."""
+def _feasible(x: np.ndarray) -> bool:
+    return bool(abs(x.mean()) <= _TOLERANCE and abs(np.square(x).mean() - 1) <= _TOLERANCE)
+
+
+def _bisect(row: np.ndarray, C: float) -> np.ndarray | None:
+    """Nested bisection: the shift for a given scale (mean is monotone in it), the scale by the norm.
+
+    None where ties leave no solution, as when most models share one value and C is small.
+    """
     n, reach = len(row), np.abs(row).max()
 
     def clipped(scale: float) -> np.ndarray:
@@ -122,8 +139,4 @@ def _bisect(row: np.ndarray, C: float) -> np.ndarray:
         else:
             high = middle
     x = clipped(high)
-    if abs(x.mean()) > _MEAN_TOLERANCE or abs(np.square(x).mean() - 1) > _MEAN_TOLERANCE:
-        raise ValueError(
-            f"no shift and scale bring this trait into the box [-{C}, {C}]: too many tied values at its ends"
-        )
-    return x
+    return x if _feasible(x) else None

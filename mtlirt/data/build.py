@@ -56,11 +56,8 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     option, key, n_options, letters = _options(df, columns, layout, notes)
     score = _scores(df, columns, layout, option, key, notes)
     rows = _one_row_per_cell(layout, score, notes)
-    binary = ((score[rows] == 0) | (score[rows] == 1)).all()
     blocks = Blocks(
-        scores=layout.fill(rows, score.astype(np.int8) if binary else score, -1 if binary else np.nan)
-        if binary
-        else tuple(compact(b) for b in layout.fill(rows, score, np.nan)),
+        scores=_score_blocks(layout, rows, score),
         option=None if option is None else layout.fill(rows, option, -1),
         trials=_trials(df, columns, layout, rows, score),
         probs=None,
@@ -77,6 +74,12 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     items["n_options"] = pd.Series(_or_none(n_options, len(items)), dtype="Int64").replace(0, pd.NA)
     info = model_info if model_info is not None else _info_from_attrs(df)
     return Responses(layout.models, items, layout.domains, blocks, labels, _info(info, layout.models), tuple(notes))
+
+
+def _score_blocks(layout: _Layout, rows: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, ...]:
+    if ((score[rows] == 0) | (score[rows] == 1)).all():
+        return layout.fill(rows, np.nan_to_num(score).astype(np.int8), -1)
+    return tuple(compact(block) for block in layout.fill(rows, score, np.nan))
 
 
 def _or_none(values: np.ndarray | None, n: int) -> np.ndarray:

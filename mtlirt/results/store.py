@@ -42,6 +42,7 @@ def save(fit: Fit, folder: Path) -> None:
         if folder.exists():
             folder.rmdir()
         stage.chmod(0o777 & ~_umask())
+        (stage / _ARRAYS).chmod(0o666 & ~_umask())
         stage.rename(folder)
     finally:
         shutil.rmtree(stage, ignore_errors=True)

@@ -114,7 +114,7 @@ class _State:
         self.problem, self.device, self.dtype = problem, device, dtype
         self.lam = 0.0 if pooled else lam
         self.pair = len(problem.domains) == 2
-        self.theta = parameter(start.general[None] if pooled else start.theta)
+        self.theta = parameter(project(start.general[None], problem.C) if pooled else start.theta)
         self.general = parameter(start.general)
         self.a, self.d = parameter(start.a), parameter(start.d)
         self.parameters = [self.theta, self.general, self.a, self.d]

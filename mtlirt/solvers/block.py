@@ -8,6 +8,7 @@ from mtlirt.core.angle import line_median, line_median_with_gaps, sines
 from mtlirt.core.field import Field, tabulate
 from mtlirt.core.grid import Grid
 from mtlirt.core.problem import Problem
+from mtlirt.core.projection import project
 from mtlirt.core.start import Start
 from mtlirt.solvers.coupling import Space, Traits, move_each, move_fused, move_general, move_together
 from mtlirt.solvers.items import item_step
@@ -102,7 +103,7 @@ def _space(problem: Problem, lam: float, pooled: bool) -> Space:
 def _traits(start: Start, space: Space, lam: float, pooled: bool) -> Traits:
     """Starting traits; for two domains the general trait sits on the first, whose sine is then 0."""
     T = len(space.lam)
-    theta = start.general[None].copy() if pooled else start.theta.copy()
+    theta = project(start.general[None], space.C) if pooled else start.theta.copy()
     general = theta[0].copy() if T == 2 else start.general.copy()
     if pooled or lam == 0:
         fused, sine = np.zeros(T, dtype=bool), np.zeros(T)

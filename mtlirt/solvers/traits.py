@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 BOUND = 1e-9  # a coordinate within this share of C counts as on the box
+_FEWEST_FREE = 3  # two constraints leave nothing to move with fewer free coordinates
+_BOX_PASSES = 5  # rounds of holding coordinates that a step would push out of the box
 _SHRINK = 0.2  # the norm's multiplier may lower a curvature to this share, no further
 
 
@@ -76,14 +78,32 @@ def newton_direction(
     """
     if penalty is not None:
         gradient = gradient + penalty.gradient
-    residual, norm_multiplier = _residual(theta, gradient, ones)
-    free, box = ones, np.zeros_like(residual)
-    held = (np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0)
-    if held.any():
+    on_box = np.abs(theta) >= C * (1 - BOUND)
+    residual, _ = _residual(theta, gradient, ones)
+    held = on_box & (theta * residual < 0)
+    for _ in range(_BOX_PASSES):
         free = np.where(held, 0.0, ones)
         residual, norm_multiplier = _residual(theta, gradient, free)
-        box = np.where(held, -residual, 0.0)
+        step = _tangent_step(theta, residual, curvature, norm_multiplier, free, penalty)
+        outward = on_box & ~held & (theta * step > 0)
+        if not outward.any():
+            break
+        held |= outward
+    step[outward] = 0.0
+    box = np.where(held & (theta * residual < 0), -residual, 0.0)
     residual = residual * free
+    return Direction(step, np.einsum("ti,ti->t", residual, step), residual, box)
+
+
+def _tangent_step(
+    theta: np.ndarray,
+    residual: np.ndarray,
+    curvature: np.ndarray,
+    norm_multiplier: np.ndarray,
+    free: np.ndarray,
+    penalty: Penalty | None,
+) -> np.ndarray:
+    """Minimise the quadratic model over the free coordinates of the tangent space."""
     floor = np.maximum(_SHRINK * curvature, 1e-6 * curvature.mean(axis=1, keepdims=True) + 1e-300)
     diagonal = np.maximum(curvature + norm_multiplier[:, None], floor)
     U = np.stack([theta, np.broadcast_to(free, theta.shape)], axis=1)
@@ -96,9 +116,13 @@ def newton_direction(
     if penalty is not None:
         R = np.arange(2, U.shape[1])
         system[:, R, R] -= 1 / penalty.stiffness
-    unknowns = np.linalg.solve(system, UD @ residual[:, :, None])
+    rhs = UD @ residual[:, :, None]
+    stiff = np.broadcast_to(free, theta.shape).sum(axis=1) < _FEWEST_FREE
+    system[stiff] = np.eye(U.shape[1])
+    unknowns = np.linalg.solve(system, rhs)
     step = (unknowns.transpose(0, 2, 1) @ UD)[:, 0] - residual * inverse
-    return Direction(step, np.einsum("ti,ti->t", residual, step), residual, box)
+    step[stiff] = 0.0
+    return step
 
 
 def _residual(theta: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +131,7 @@ def _residual(theta: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> tupl
     n = np.broadcast_to(free, theta.shape).sum(axis=1)
     vv, v1 = np.einsum("ti,ti->t", masked, masked), masked.sum(axis=1)
     gv, g1 = np.einsum("ti,ti->t", masked, gradient), (gradient * free).sum(axis=1)
-    det = vv * n - v1**2
+    det = np.maximum(vv * n - v1**2, 1e-300)
     norm_multiplier = -(n * gv - v1 * g1) / det
     mean_multiplier = -(vv * g1 - v1 * gv) / det
     residual = gradient + norm_multiplier[:, None] * theta + mean_multiplier[:, None]

@@ -7,7 +7,7 @@ is imported when first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from mtlirt._version import __version__ as __version__
 
 _WHERE = {
     "Adam": "mtlirt.solvers.adam",

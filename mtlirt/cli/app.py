@@ -50,7 +50,7 @@ def _version(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
-        from mtlirt import __version__
+        from mtlirt._version import __version__
 
         typer.echo(f"mtlirt {__version__}")
         raise typer.Exit

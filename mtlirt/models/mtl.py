@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from mtlirt._parallel import one_blas_thread
 from mtlirt._progress import track
 from mtlirt.core.problem import Problem, make_problem
 from mtlirt.core.projection import check_box, project
@@ -25,6 +26,7 @@ from mtlirt.solvers.block import Block
 from mtlirt.solvers.solution import Solution, Status
 
 Solver = Block | Adam
+_POOLED = Block(tol=1e-13)  # thresholds are gradients, whose error is the root of the objective's: 1e-6 needs 1e-12
 PenaltyWeights = Mapping[str, float] | None
 
 
@@ -96,8 +98,8 @@ def fit_mtl(
     }
     pooled, lam_max = _pooled(problem, responses, init, settings)
     start = _start(problem, responses, lam, init, pooled, solver)
-    if lam == math.inf and pooled is not None and isinstance(solver, Block):
-        solution = pooled if init is None else min(pooled, _solve(problem, lam, start, solver), key=_last_objective)
+    if lam == math.inf and init is None and pooled is not None and solver == Block():
+        solution = pooled
     else:
         solution = _solve(problem, lam, start, solver)
     fit = assemble(responses, problem, lam, lam_max, solution, settings)
@@ -127,7 +129,7 @@ def fusion_thresholds(
     True
     """
     problem = _problem(responses, C, missing_weight, penalty_weights)
-    solution = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
+    solution = _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
     return pd.Series(thresholds(problem, solution), index=domain_index(responses), name="lam_max")
 
 
@@ -177,12 +179,8 @@ def _penalty_weights(responses: Responses, given: PenaltyWeights) -> np.ndarray:
 
 def _solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Solution:
     what = "pooled fit" if lam == math.inf else f"fit at lam = {lam:g}"
-    with track(what) as show:
+    with track(what) as show, one_blas_thread():
         return solver.solve(problem, lam, start, show)
-
-
-def _last_objective(solution: Solution) -> float:
-    return solution.trace[-1]["objective"]
 
 
 def _pooled(
@@ -196,7 +194,7 @@ def _pooled(
         and all(init.settings[k] == settings[k] for k in same)
     ):
         return None, init.lam_max.to_numpy()
-    pooled = _solve(problem, math.inf, cold_start(problem, borrow=True), Block())
+    pooled = _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
     return pooled, thresholds(problem, pooled)
 
 
@@ -219,7 +217,9 @@ def _start(
         general = project(general, problem.C)
     theta = np.where(init.fused.to_numpy()[:, None], general, theta if lam == 0 else project(theta, problem.C))
     bounds = problem.C
-    return Start(theta, general, np.clip(init.items["a"], 0, bounds), np.clip(init.items["d"], -bounds, bounds))
+    return Start(
+        theta, general, *(np.clip(init.items[c].to_numpy(), low, bounds) for c, low in (("a", 0), ("d", -bounds)))
+    )
 
 
 def _check_init(init: Fit, responses: Responses) -> None:

@@ -15,6 +15,7 @@ import pandas as pd
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from mtlirt._version import __version__
 from mtlirt.errors import InputError
 from mtlirt.results.fit import DataSummary, Fit
 from mtlirt.solvers.ability import Coupling
@@ -89,8 +90,6 @@ def _arrays(fit: Fit) -> dict[str, np.ndarray]:
 
 
 def _manifest(fit: Fit) -> dict[str, Any]:
-    from mtlirt import __version__
-
     return {
         "format": FORMAT,
         "mtlirt": __version__,

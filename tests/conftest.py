@@ -1,0 +1,68 @@
+"""Shared data. BLAS and torch run on one thread in all tests: results then do not depend on the machine's cores."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from threadpoolctl import threadpool_limits
+
+import mtlirt
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    with threadpool_limits(limits=1):
+        yield
+
+
+def shared(*parts: str) -> Path:
+    """A file beside the checkout; the test is skipped where it is absent."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{'/'.join(parts)} is not beside the checkout")
+    return path
+
+
+@pytest.fixture(scope="session")
+def demo() -> mtlirt.Responses:
+    return mtlirt.datasets.demo()
+
+
+@pytest.fixture(scope="session")
+def small() -> mtlirt.Simulation:
+    """40 models, 4 domains of 30 and 40 items."""
+    return mtlirt.simulate(mtlirt.HeterogeneityDesign(h0=0.3, N=40, sizes=(30, 40), per_size=2), seed=1)
+
+
+@pytest.fixture(scope="session")
+def leaderboard() -> mtlirt.Responses:
+    return mtlirt.read_responses(shared("data", "open_llm_leaderboard.parquet"))
+
+
+@pytest.fixture(scope="session")
+def leaderboard_golden() -> dict:
+    return json.loads(shared("golden", "open_llm_leaderboard.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def h03() -> dict[str, mtlirt.Responses]:
+    """The golden data set of the paper's design at h0 = .3, complete and with 20 % missing."""
+    with np.load(shared("golden", "rmtl_h03.npz")) as z:
+        y, domain, observed = z["y"].astype(float), z["domain"], z["observed"].astype(bool)
+    names = [f"d{t:02d}" for t in domain]
+    columns = [f"{d}.i{j:04d}" for j, d in enumerate(names)]
+    index = [f"m{i:03d}" for i in range(len(y))]
+    lookup = dict(zip(columns, names, strict=True))
+    return {
+        key: mtlirt.Responses.from_wide(pd.DataFrame(values, index=index, columns=columns), domains=lookup)
+        for key, values in (("complete", y), ("missing20", np.where(observed, y, np.nan)))
+    }
+
+
+@pytest.fixture(scope="session")
+def h03_golden() -> dict:
+    return json.loads(shared("golden", "rmtl_h03.json").read_text())["objective"]

@@ -143,14 +143,18 @@ def line_median_with_gaps(thetas: np.ndarray, present: np.ndarray, weights: np.n
     thetas, present : (T, N), unknown coordinates where `present` is False. They are filled with the general trait's,
     scaled to each line, and the median is taken again until it rests: an unknown coordinate then adds no angle.
     """
-    filled = np.where(present, thetas, 0.0)
-    median = line_median(filled, weights)
+    median = line_median(np.where(present, thetas, 0.0), weights)
     for _ in range(_GAP_ITERATIONS if not present.all() else 0):
-        known = present * median.line
-        scale = np.einsum("ti,ti->t", known, filled) / np.maximum(np.einsum("ti,ti->t", known, known), 1e-300)
-        filled = np.where(present, thetas, scale[:, None] * median.line)
-        filled = filled - filled.mean(axis=1, keepdims=True)
-        before, median = median.line, line_median(filled, weights)
+        lines = fill_lines(thetas, present, median.line)
+        before, median = median.line, line_median(lines - lines.mean(axis=1, keepdims=True), weights)
         if np.abs(median.line - before).max() < 1e-8:
             break
     return median
+
+
+def fill_lines(thetas: np.ndarray, present: np.ndarray, general: np.ndarray) -> np.ndarray:
+    """(T, N) `thetas` with each absent coordinate set to the general trait's, scaled by least squares to its line."""
+    known = present * general
+    overlap = np.einsum("ti,ti->t", known, np.where(present, thetas, 0.0))
+    scale = overlap / np.maximum(np.einsum("ti,ti->t", known, known), 1e-300)
+    return np.where(present, thetas, scale[:, None] * general)

@@ -201,9 +201,9 @@ def _pooled(
 def _start(
     problem: Problem, responses: Responses, lam: float, init: Fit | None, pooled: Solution | None, solver: Solver
 ) -> Start:
-    """From `init`; else `Block` starts from the pooled fit, and the reference and separate fits start cold."""
+    """From `init`; else `Block` starts from the pooled fit, and the reference and the ends of the path start cold."""
     if init is None:
-        if pooled is None or lam == 0 or isinstance(solver, Adam):
+        if pooled is None or lam in (0, math.inf) or isinstance(solver, Adam):
             return cold_start(problem, borrow=lam > 0)
         return Start(pooled.theta, pooled.general, pooled.a, pooled.d)
     _check_init(init, responses)

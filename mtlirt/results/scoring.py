@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mtlirt.core.angle import sines
+from mtlirt.core.angle import fill_lines, sines
 from mtlirt.core.field import tabulate
 from mtlirt.core.grid import Grid
 from mtlirt.core.problem import Problem, make_problem
@@ -56,12 +56,17 @@ def _problem(fit: Fit, responses: Responses) -> Problem:
 
 
 def _general_of(fit: Fit, theta: np.ndarray) -> np.ndarray:
-    """The general trait that goes with separate traits: the line median's weighted mean, over answered domains."""
-    known = fit.theta.fillna(0.0)
-    general, fitted = as_array(fit.general), as_array(known).T
-    sine = np.maximum(sines(general, fitted), 1e-9)
-    cosine = fitted @ general / len(general)
-    weight = as_array(fit.penalty_weights) / sine
+    """The general trait that goes with separate traits: the line median's weighted mean, over answered domains.
+
+    Lines with unknown coordinates are filled and standardised as the fit did (`line_median_with_gaps`).
+    """
+    general, fitted = as_array(fit.general), as_array(fit.theta).T
+    lines = fill_lines(np.nan_to_num(fitted), np.isfinite(fitted), general)
+    middle, spread = lines.mean(axis=1), lines.std(axis=1)
+    units = (lines - middle[:, None]) / spread[:, None]
+    cosine = units @ general / len(general)
+    weight = as_array(fit.penalty_weights) / np.maximum(sines(general, units), 1e-9)
     answered = np.isfinite(theta)
-    top = ((weight * cosine)[:, None] * np.nan_to_num(theta)).sum(axis=0)
+    coordinate = np.where(answered, (theta - middle[:, None]) / spread[:, None], 0.0)
+    top = ((weight * cosine)[:, None] * coordinate).sum(axis=0)
     return top / (answered * (weight * cosine**2)[:, None]).sum(axis=0)

@@ -106,7 +106,7 @@ def scores(fit: Fit, scale: str, se: bool) -> pd.DataFrame:
         with np.errstate(divide="ignore"):
             errors = slope / fit.information**0.5
             general_error = general_slope / fit.general_information**0.5
-        errors = errors.where(np.isfinite(errors)).rename(columns=lambda d: f"se:{d}").reset_index(drop=True)
+        errors = errors.where(np.isfinite(errors)).rename(columns=lambda d: f"se:{column_of(d)}").reset_index(drop=True)
         finite = general_error.where(np.isfinite(general_error)).to_numpy()
         parts += [pd.DataFrame({"se:general": finite}), errors]
     if not fit.gaps.empty:

@@ -1,0 +1,236 @@
+"""The command line as a user meets it: files, messages, exit codes."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from conftest import shared
+
+import mtlirt
+
+OUTPUTS = ["fit", "heterogeneity.csv", "items.csv", "scores.csv", "summary.txt", "trace.csv"]
+
+
+def run(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "mtlirt", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory, small):
+    """The small data set as a csv with the user's own column names."""
+    path = tmp_path_factory.mktemp("answers") / "answers.csv"
+    names = {"model": "llm", "domain": "benchmark", "item": "question", "score": "correct"}
+    small.responses.to_long().rename(columns=names).to_csv(path, index=False)
+    return path
+
+
+OWN = ("--model-col", "llm", "--domain-col", "benchmark", "--item-col", "question", "--score-col", "correct")
+
+
+def test_fit_with_own_columns(answers, small, tmp_path):
+    out = tmp_path / "new" / "results"
+    done = run("fit", answers, "--lam", "1", "--out", out, *OWN, "--seed", "7")
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in out.iterdir()) == OUTPUTS
+    assert "Converged" in done.stdout
+    assert str(out) in done.stdout
+    scores = pd.read_csv(out / "scores.csv")
+    fit = mtlirt.fit_mtl(small.responses, 1.0)
+    pd.testing.assert_frame_equal(scores, fit.scores(), check_dtype=False, rtol=1e-9)
+    assert list(pd.read_csv(out / "items.csv").columns[:6]) == ["domain", "item", "a", "d", "b", "at_bound"]
+    assert list(pd.read_csv(out / "heterogeneity.csv").columns) == ["domain", "sine", "rho", "fused", "n_items"]
+    assert list(pd.read_csv(out / "trace.csv").columns[:2]) == ["step", "objective"]
+    saved = mtlirt.load(out / "fit")
+    assert saved.settings["seed"] == 7
+    assert (out / "summary.txt").read_text().startswith("Call")
+
+
+@pytest.mark.parametrize("lam", ["0", "inf"])
+def test_ends_of_the_path(answers, tmp_path, lam):
+    done = run("fit", answers, "--lam", lam, "-o", tmp_path / "out", *OWN, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_adam(answers, tmp_path):
+    done = run("fit", answers, "--lam", "1", "--out", tmp_path / "out", *OWN, "--solver", "adam", "-q")
+    assert done.returncode == 0, done.stderr
+    assert mtlirt.load(tmp_path / "out" / "fit").settings["solver"]["name"] == "Adam"
+
+
+def test_results_are_not_overwritten_unless_forced(answers, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep me")
+    first = ("fit", answers, "--lam", "1", "--out", out, *OWN, "-q")
+    assert run(*first).returncode == 0
+    before = (out / "scores.csv").read_bytes()
+    again = run("fit", answers, "--lam", "2", "--out", out, *OWN)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+    assert (out / "scores.csv").read_bytes() == before
+    assert run("fit", answers, "--lam", "2", "--out", out, *OWN, "--force", "-q").returncode == 0
+    assert (out / "scores.csv").read_bytes() != before
+    assert (out / "mine.txt").read_text() == "keep me"
+    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "mine.txt"])
+
+
+def test_demo_and_score(tmp_path):
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "chess" in done.stdout
+    assert (tmp_path / "mtlirt-demo" / "gaps.csv").exists()
+    new = mtlirt.datasets.demo().subset(models=["Fir-8B", "Elm-1B"])
+    new.to_long().to_parquet(tmp_path / "new.parquet")
+    done = run("score", "mtlirt-demo", "new.parquet", "--out", "scored", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    scored = pd.read_csv(tmp_path / "scored" / "scores.csv").set_index("model")
+    fitted = pd.read_csv(tmp_path / "mtlirt-demo" / "scores.csv").set_index("model")
+    # the fit stops at 1e-10 of its objective, which leaves traits its root
+    assert (scored["general"] - fitted["general"]).dropna().abs().max() < 2e-3
+    assert len(scored) == 2
+
+
+def test_wide_table_with_prefix_domains(small, tmp_path):
+    items = small.responses.items
+    frame = pd.DataFrame(small.responses.scores, index=small.responses.models, columns=items["item"])
+    frame.to_csv(tmp_path / "wide.csv.gz")
+    done = run("fit", tmp_path / "wide.csv.gz", "--lam", "1", "--domain-by", "prefix", "-o", tmp_path / "out", "-q")
+    assert done.returncode == 0, done.stderr
+    assert mtlirt.load(tmp_path / "out" / "fit").domains == ("d01", "d02", "d03", "d04")
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"mtlirt {mtlirt.__version__}\n"
+    for command in ((), ("fit",), ("score",), ("demo",)):
+        done = run(*command, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+def test_a_fit_that_does_not_converge_still_writes_its_files(answers, tmp_path, monkeypatch, capsys):
+    from mtlirt.cli import main
+    from mtlirt.solvers import block
+
+    monkeypatch.setattr(block.Block.__init__, "__defaults__", (1, 1e-10))
+    monkeypatch.setattr(sys, "argv", ["mtlirt", "fit", str(answers), "--lam", "1", "-o", str(tmp_path / "o"), *OWN])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    assert "Not converged" in capsys.readouterr().err
+    assert (tmp_path / "o" / "scores.csv").exists()
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+HEAD = "model,domain,item,score\n"
+ROWS = "".join(f"m{i},d,q{j},{(i + j) % 2}\n" for i in range(4) for j in range(3))
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "messages"),
+    [
+        (None, ("--lam", "1"), ["no such file"]),
+        ("", ("--lam", "1"), ["empty"]),
+        ("model,domain,item\nx,d,q\n", ("--lam", "1"), ["'score'", "'model', 'domain', 'item'"]),
+        (HEAD + ROWS, ("--lam", "1", "--score-col", "acc"), ["'acc'", "'score'"]),
+        (HEAD + ROWS + "m9,d,q1,1.5\n", ("--lam", "1"), ["'score'", "row 13", "1.5"]),
+        (HEAD + ROWS + "m9,d,q1,good\n", ("--lam", "1"), ["'score'", "row 13", "'good'"]),
+        (HEAD + ROWS + "m0,d,q0,1\n", ("--lam", "1"), ["different scores", "(m0, d, q0)", "row 13"]),
+        (HEAD + ROWS + "m9,d,q1,\n", ("--lam", "1"), ["'m9'", "no answer at all"]),
+        (HEAD + ROWS + "m0,d,q9,\n", ("--lam", "1"), ["'d: q9'", "no answer at all"]),
+        (HEAD + ROWS + "m0,e,q9,1\n", ("--lam", "1"), ["domain 'e'", "fewer than 2 items"]),
+        (HEAD + ROWS.split("m2")[0], ("--lam", "1"), ["at least 3 models"]),
+        (HEAD + ROWS, ("--lam", "-1"), ["lam must be"]),
+        (HEAD + ROWS, ("--lam", "nan"), ["lam must be"]),
+        (HEAD + ROWS, ("--lam", "x"), ["--lam"]),
+        (HEAD + ROWS, (), ["--lam"]),
+        (HEAD + ROWS, ("--lam", "1", "--solver", "magic"), ["--solver"]),
+        (HEAD + ",d,q,1\n" + ROWS, ("--lam", "1"), ["'model'", "row 1"]),
+    ],
+)
+def test_bad_input(tmp_path, content, arguments, messages):
+    path = tmp_path / "bad.csv"
+    if content is not None:
+        path.write_text(content)
+    done = run("fit", path, "--out", tmp_path / "out", *arguments)
+    assert done.returncode == 2, done.stderr
+    for message in messages:
+        assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_equal_repeats_are_said(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text(HEAD + ROWS + "m0,d,q0,0\n")
+    done = run("fit", path, "--lam", "1", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "1 rows repeat an answer" in done.stderr
+    assert "1 rows repeat an answer" in (tmp_path / "out" / "summary.txt").read_text()
+
+
+def test_bad_out(answers, tmp_path):
+    (tmp_path / "file").write_text("x")
+    done = run("fit", answers, "--lam", "1", "--out", tmp_path / "file", *OWN)
+    assert done.returncode == 2
+    assert "is a file" in done.stderr
+    done = run("fit", answers, "--lam", "1", "--out", tmp_path / "file" / "below", *OWN)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_out_without_permission(answers, tmp_path):
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    done = run("fit", answers, "--lam", "1", "--out", tmp_path / "out", *OWN)
+    tmp_path.chmod(stat.S_IRWXU)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_bad_saved_fits(answers, tmp_path):
+    done = run("score", tmp_path, answers, "--out", tmp_path / "o")
+    assert done.returncode == 2
+    assert "not a saved fit" in done.stderr
+    assert run("demo", "--out", tmp_path / "demo", "-q").returncode == 0
+    done = run("score", tmp_path / "demo", answers, "--out", tmp_path / "o", *OWN)
+    assert done.returncode == 2
+    assert "items were not fitted" in done.stderr
+    manifest = tmp_path / "demo" / "fit" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 2}))
+    done = run("score", tmp_path / "demo", answers, "--out", tmp_path / "o", *OWN)
+    assert done.returncode == 2
+    assert "upgrade mtlirt" in done.stderr
+
+
+def test_importing_is_light():
+    code = "import sys, mtlirt; print(sorted({'torch', 'pandas', 'numpy', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_fitting_with_block_does_not_import_torch():
+    code = "import sys, mtlirt; mtlirt.fit_mtl(mtlirt.datasets.demo(), 1.0); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+# Real answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "lam", "odd"), [("open_llm_leaderboard.parquet", "30", "gsm8k"), ("mmlu_pro.parquet", "0.2", "math")]
+)
+def test_real_answers(tmp_path, file, lam, odd):
+    done = run("fit", shared("data", file), "--lam", lam, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "Converged" in done.stdout
+    assert pd.read_csv(tmp_path / "out" / "heterogeneity.csv")["domain"][0] == odd
+    scores = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert scores["general"].corr(scores["mean_score"], method="spearman") > 0.95  # close to the mean-score rank

@@ -184,10 +184,10 @@ def move_together(field: Field, traits: Traits, space: Space, max_steps: int) ->
         box = _box_forces(der, traits, space)
         own = der.gradient + box
         gradient = cosine @ own - (own @ g / N) @ traits.theta
-        curvature = np.square(cosine) @ der.curvature
+        tie = space.lam / (N * np.maximum(traits.sine, _ROUNDING))
+        curvature = np.square(cosine) @ np.where(box == 0, der.curvature, tie[:, None])
         bound = space.C if traits.fused.any() else np.inf
-        loose = np.where(box.any(axis=0), 0.0, 1.0)[None]
-        direction = newton_direction(g[None], gradient[None], curvature[None], loose, bound)
+        direction = newton_direction(g[None], gradient[None], curvature[None], np.ones((1, N)), bound)
         u, slope = direction.step[0], float(direction.slope[0])
         total = traits.value.sum() + space.lam @ traits.sine
         if slope > -_ROUNDING * total:
@@ -195,7 +195,7 @@ def move_together(field: Field, traits: Traits, space: Space, max_steps: int) ->
         length = np.linalg.norm(u)
         angle = min(length / np.sqrt(N), 0.5)
         for _ in range(_HALVINGS):
-            moved = _rotate(field, traits, space, u / length, angle)
+            moved = _rotate(field, traits, space, u / length, angle, box != 0)
             if moved.value.sum() + space.lam @ moved.sine <= total + _ARMIJO * slope * angle * np.sqrt(N) / length:
                 break
             angle *= 0.5
@@ -206,9 +206,9 @@ def move_together(field: Field, traits: Traits, space: Space, max_steps: int) ->
 
 
 def _box_forces(der: Derivatives, traits: Traits, space: Space) -> np.ndarray:
-    """(T, N) what the box pushes back with where it holds a coordinate of an unfused trait.
+    """(T, N) what the box pushes back with where it holds a coordinate of an unfused trait, else 0.
 
-    A common move cannot use the gradient there.
+    A common move leaves such a coordinate where it is; less the general trait's pull, this cancels its gradient.
     """
     box = np.zeros_like(der.gradient)
     rows = np.flatnonzero((np.abs(traits.theta).max(axis=1) >= space.C * (1 - BOUND)) & ~traits.fused)
@@ -221,8 +221,10 @@ def _box_forces(der: Derivatives, traits: Traits, space: Space) -> np.ndarray:
     return box
 
 
-def _rotate(field: Field, traits: Traits, space: Space, unit: np.ndarray, angle: float) -> Traits:
-    """Rotate by `angle` in the plane (general, unit), then project."""
+def _rotate(
+    field: Field, traits: Traits, space: Space, unit: np.ndarray, angle: float, held: np.ndarray
+) -> Traits:
+    """Rotate by `angle` in the plane (general, unit), but for the coordinates `held` by the box; then project."""
     e1, cos, sin = traits.general / np.sqrt(len(unit)), np.cos(angle), np.sin(angle)
 
     def turn(x: np.ndarray) -> np.ndarray:
@@ -231,7 +233,7 @@ def _rotate(field: Field, traits: Traits, space: Space, unit: np.ndarray, angle:
 
     turned = standardise(turn(traits.general)[None])
     general = (project(turned, space.C) if traits.fused.any() else turned)[0]
-    theta = space.project(turn(traits.theta), np.arange(len(traits.theta)))
+    theta = space.project(np.where(held, traits.theta, turn(traits.theta)), np.arange(len(traits.theta)))
     theta[traits.fused] = general
     sine = np.where(traits.fused, 0.0, sines(general, theta))
     return replace(traits, theta=theta, general=general, value=field.value(theta), sine=sine)

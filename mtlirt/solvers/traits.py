@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 BOUND = 1e-9  # a coordinate within this share of C counts as on the box
+_DEGENERATE = 1e-14  # share at which the trait and ones count as parallel over the free coordinates
 _FEWEST_FREE = 3  # two constraints leave nothing to move with fewer free coordinates
-_BOX_PASSES = 5  # rounds of holding coordinates that a step would push out of the box
+_BOX_PASSES = 5  # rounds of landing on the box those coordinates that a step would push out of it
 _SHRINK = 0.2  # the norm's multiplier may lower a curvature to this share, no further
 
 
@@ -68,7 +69,7 @@ def newton_direction(
     C: float,
     penalty: Penalty | None = None,
 ) -> Direction:
-    """Newton direction in the tangent space of {mean 0, mean square 1}, coordinates held by the box left out.
+    """Newton direction in the tangent space of {mean 0, mean square 1}, landing on the box where it would cross it.
 
     The Hessian is diag(curvature + multiplier of the norm), plus with a penalty
     sum_r stiffness_r * (identity - away_r away_r'). The low-rank terms enter as further unknowns beside the two
@@ -78,21 +79,22 @@ def newton_direction(
     """
     if penalty is not None:
         gradient = gradient + penalty.gradient
-    on_box = np.abs(theta) >= C * (1 - BOUND)
+    side = np.where(theta < 0, -C, C)
     residual, _ = _residual(theta, gradient, ones)
-    held = on_box & (theta * residual < 0)
+    held = (np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0)
     for _ in range(_BOX_PASSES):
         free = np.where(held, 0.0, ones)
         residual, norm_multiplier = _residual(theta, gradient, free)
-        step = _tangent_step(theta, residual, curvature, norm_multiplier, free, penalty)
-        outward = on_box & ~held & (theta * step > 0)
-        if not outward.any():
+        landing = np.where(held, side - theta, 0.0)
+        step = _tangent_step(theta, residual, curvature, norm_multiplier, free, landing, penalty)
+        crossing = ~held & (np.abs(theta + step) > C)
+        if not crossing.any():
             break
-        held |= outward
-    step[outward] = 0.0
-    box = np.where(held & (theta * residual < 0), -residual, 0.0)
-    residual = residual * free
-    return Direction(step, np.einsum("ti,ti->t", residual, step), residual, box)
+        side = np.where(crossing, np.copysign(C, step), side)
+        held |= crossing
+    box = np.where((np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0), -residual, 0.0)
+    moves = np.broadcast_to(free, theta.shape).sum(axis=1, keepdims=True) >= _FEWEST_FREE
+    return Direction(step, np.einsum("ti,ti->t", residual * ones, step), residual * free * moves, box)
 
 
 def _tangent_step(
@@ -101,12 +103,13 @@ def _tangent_step(
     curvature: np.ndarray,
     norm_multiplier: np.ndarray,
     free: np.ndarray,
+    landing: np.ndarray,
     penalty: Penalty | None,
 ) -> np.ndarray:
-    """Minimise the quadratic model over the free coordinates of the tangent space."""
+    """Minimise the quadratic model over the free coordinates of the tangent space; the others step by `landing`."""
     floor = np.maximum(_SHRINK * curvature, 1e-6 * curvature.mean(axis=1, keepdims=True) + 1e-300)
     diagonal = np.maximum(curvature + norm_multiplier[:, None], floor)
-    U = np.stack([theta, np.broadcast_to(free, theta.shape)], axis=1)
+    U = np.stack([theta, np.ones_like(theta)], axis=1)
     if penalty is not None:
         diagonal = diagonal + penalty.stiffness.sum(axis=1, keepdims=True)
         U = np.concatenate([U, penalty.away], axis=1)
@@ -116,11 +119,11 @@ def _tangent_step(
     if penalty is not None:
         R = np.arange(2, U.shape[1])
         system[:, R, R] -= 1 / penalty.stiffness
-    rhs = UD @ residual[:, :, None]
+    rhs = UD @ residual[:, :, None] - U @ landing[:, :, None]
     stiff = np.broadcast_to(free, theta.shape).sum(axis=1) < _FEWEST_FREE
     system[stiff] = np.eye(U.shape[1])
     unknowns = np.linalg.solve(system, rhs)
-    step = (unknowns.transpose(0, 2, 1) @ UD)[:, 0] - residual * inverse
+    step = (unknowns.transpose(0, 2, 1) @ UD)[:, 0] - residual * inverse + landing
     step[stiff] = 0.0
     return step
 
@@ -131,8 +134,9 @@ def _residual(theta: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> tupl
     n = np.broadcast_to(free, theta.shape).sum(axis=1)
     vv, v1 = np.einsum("ti,ti->t", masked, masked), masked.sum(axis=1)
     gv, g1 = np.einsum("ti,ti->t", masked, gradient), (gradient * free).sum(axis=1)
-    det = np.maximum(vv * n - v1**2, 1e-300)
-    norm_multiplier = -(n * gv - v1 * g1) / det
-    mean_multiplier = -(vv * g1 - v1 * gv) / det
+    det = vv * n - v1**2
+    scale = np.where(det > _DEGENERATE * vv * n, 1 / np.maximum(det, 1e-300), 0.0)
+    norm_multiplier = (v1 * g1 - n * gv) * scale
+    mean_multiplier = (v1 * gv - vv * g1) * scale
     residual = gradient + norm_multiplier[:, None] * theta + mean_multiplier[:, None]
     return residual, norm_multiplier

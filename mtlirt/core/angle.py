@@ -7,6 +7,7 @@ import numpy as np
 _ITERATIONS = 500
 _NEARBY_ITERATIONS = 30
 _GAP_ITERATIONS = 30
+SAME_LINE = 1e-13  # sines below this are rounding: the lines are one
 _SMOOTHING = np.geomspace(1e-3, 1e-10, 8)
 
 
@@ -57,7 +58,7 @@ def line_median(thetas: np.ndarray, weights: np.ndarray | None = None) -> LineMe
 
     Raises
     ------
-    ValueError for an empty array, a zero row or values that are not finite.
+    ValueError for an empty array, a zero row, values that are not finite, or weights that are not positive.
 
     >>> line_median(np.array([[1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])).vertex
     0
@@ -69,12 +70,14 @@ def line_median(thetas: np.ndarray, weights: np.ndarray | None = None) -> LineMe
     if not norms.all():
         raise ValueError("line_median: a row of zeros is no line")
     w = np.ones(len(thetas)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != (len(thetas),) or not (np.isfinite(w) & (w > 0)).all():
+        raise ValueError("line_median: weights must be positive and finite, one per line")
     units = thetas / norms[:, None]
     total = units.sum(axis=0)
     if len(units) == 2 and w[0] == w[1]:
         flip = -1.0 if units[0] @ units[1] < 0 else 1.0
         value = float(w[0] * sines(units[0], units[1:])[0])
-        return _finish(units[0] + flip * units[1], value, None, value == 0.0, total)
+        return _finish(units[0] + flip * units[1], value, None, value <= SAME_LINE * w[0], total)
     gram = units @ units.T
     vertex_values = np.array([w @ sines(u, units) for u in units])
     best = int(vertex_values.argmin())

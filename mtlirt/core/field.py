@@ -24,13 +24,15 @@ class Derivatives:
 class Field:
     """Weighted losses of T groups of items as functions of the traits.
 
-    table : complete answers (T, K): sum over items of the weighted softplus at the nodes; with missing cells (T, N, K),
-        the sum over each model's own items.
+    table : with missing cells (T, N, K), the sum over each model's own items of the weighted softplus at the nodes; for
+        complete answers (8, T, intervals), the coefficients of the local polynomials of the sum over all items.
+    shared : True for complete answers.
     slope : (T, N) weighted sum over items of score * a.   constant : (T,) weighted sum over cells of score * d.
     """
 
     grid: Grid
     table: np.ndarray
+    shared: bool
     slope: np.ndarray
     constant: np.ndarray
 
@@ -54,7 +56,8 @@ class Field:
         """All groups summed into one: the loss of a single trait shared by every domain."""
         return Field(
             self.grid,
-            self.table.sum(axis=0, keepdims=True),
+            self.table.sum(axis=1 if self.shared else 0, keepdims=True),
+            self.shared,
             self.slope.sum(axis=0, keepdims=True),
             self.constant.sum(keepdims=True),
         )
@@ -67,14 +70,16 @@ class Field:
     def _local(self, theta: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Polynomial coefficients (8, T, N) and local coordinate (T, N) of each trait."""
         where = self.grid.locate(theta)
-        K = self.table.shape[-1]
-        t = np.arange(len(theta)) if groups is None else groups
-        row = t[:, None] if self.table.ndim == 2 else t[:, None] * theta.shape[1] + np.arange(theta.shape[1])
-        first = row * K + where.cell
-        flat = self.table.ravel()
+        t = (np.arange(len(theta)) if groups is None else groups)[:, None]
         nodes = np.empty((ORDER, *theta.shape))
+        if self.shared:
+            cell = t * self.table.shape[2] + where.cell
+            for coefficients, out in zip(self.table.reshape(ORDER, -1), nodes, strict=True):
+                np.take(coefficients, cell, out=out, mode="clip")
+            return nodes, where.u
+        first = (t * theta.shape[1] + np.arange(theta.shape[1])) * self.table.shape[2] + where.cell
         for m in range(ORDER):
-            np.take(flat, first + m, out=nodes[m], mode="clip")
+            np.take(self.table.ravel(), first + m, out=nodes[m], mode="clip")
         return (MONOMIALS @ nodes.reshape(ORDER, -1)).reshape(nodes.shape), where.u
 
 
@@ -82,7 +87,8 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray) -> Fiel
     """Tabulate the losses at slopes a (J,) and intercepts d (J,)."""
     T, K = len(problem.domains), len(grid.nodes)
     w = problem.weights
-    table = np.empty((T, K) if problem.complete else (T, problem.n_models, K))
+    shared = problem.complete
+    table = np.empty((T, K) if shared else (T, problem.n_models, K))
     for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
         values = softplus(np.multiply.outer(grid.nodes, a[items]) + d[items])
         if answers.observed is None:
@@ -92,7 +98,10 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray) -> Fiel
                 table[t, rows] = w[t] * (observed @ values.T)
     slope = w[:, None] * problem.right_by_slope(a)
     constant = w * np.add.reduceat(problem.right_per_item * d, [s.start for s in problem.item_slices])
-    return Field(grid, table, slope, constant)
+    if shared:
+        windows = np.lib.stride_tricks.sliding_window_view(table, ORDER, axis=1)
+        table = np.moveaxis(windows @ MONOMIALS.T, 2, 0).copy()
+    return Field(grid, table, shared, slope, constant)
 
 
 def softplus(z: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ class DomainAnswers:
     def chunks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
         """Yield (rows, right, observed) as float64 pieces that fit in cache."""
         n, j = self.right.shape
-        step = max(1, _CHUNK_CELLS // j) if self.right.dtype != np.float64 else n
+        step = max(1, _CHUNK_CELLS // j)
         for start in range(0, n, step):
             rows = slice(start, start + step)
             right = self.right[rows].astype(np.float64, copy=False)
@@ -120,15 +120,15 @@ class Problem:
 
 
 def make_problem(blocks: list[np.ndarray], weights: np.ndarray, penalty_weights: np.ndarray, C: float) -> Problem:
-    """Build a Problem from N x J_t score blocks: integers with -1 for missing, or floats with NaN."""
-    domains = []
+    """Build a Problem from N x J_t score blocks: int8 with -1 for missing, or floats with NaN."""
+    domains, total = [], sum(block.size for block in blocks)
     for block in blocks:
         missing = block < 0 if block.dtype.kind == "i" else np.isnan(block)
-        right = np.where(missing, 0, block)
-        binary = block.dtype.kind == "i" and block.size > _FLOAT_CELLS
-        kind = np.uint8 if binary else np.float64
-        observed = np.ascontiguousarray(~missing, dtype=kind) if missing.any() else None
-        domains.append(DomainAnswers(np.ascontiguousarray(right, dtype=kind), observed))
+        kind = np.uint8 if block.dtype == np.int8 and total > _FLOAT_CELLS else np.float64
+        observed = (~missing).astype(kind) if missing.any() else None
+        right = block if observed is None else np.where(missing, 0, block)
+        right = right.view(np.uint8) if kind == np.uint8 else right.astype(np.float64, copy=False)
+        domains.append(DomainAnswers(np.ascontiguousarray(right), observed))
     return Problem(tuple(domains), weights, penalty_weights, C)
 
 

@@ -13,12 +13,16 @@ def check_box(C: float, n_models: int) -> None:
     The tightest vector is half at +1 and half at -1 (even N), or one model at 0 (odd N), so C must be at
     least 1 or sqrt(N / (N - 1)).
     """
-    smallest = 1.0 if n_models % 2 == 0 else np.sqrt(n_models / (n_models - 1))
+    smallest = _smallest_box(n_models)
     if not (np.isfinite(C) and smallest <= C):
         raise ValueError(
             f"C = {C} leaves no trait of {n_models} models with mean 0 and mean square 1: C must be at least "
             f"{smallest:.4f} (4 is usual)"
         )
+
+
+def _smallest_box(n: int) -> float:
+    return 1.0 if n % 2 == 0 else float(np.sqrt(n / (n - 1)))
 
 
 def project(traits: np.ndarray, C: float, present: np.ndarray | None = None) -> np.ndarray:
@@ -57,11 +61,13 @@ def standardise(traits: np.ndarray, present: np.ndarray | None = None) -> np.nda
     """Give each row of (T, N) `traits` mean 0 and mean square 1 over its present coordinates, without a box."""
     if present is None:
         centred = traits - traits.mean(axis=1, keepdims=True)
+        centred -= centred.mean(axis=1, keepdims=True)  # what cancellation left of a large mean
         count = traits.shape[1]
     else:
         count = present.sum(axis=1, keepdims=True)
         mean = np.where(present, traits, 0.0).sum(axis=1, keepdims=True) / count
         centred = np.where(present, traits - mean, 0.0)
+        centred = np.where(present, centred - centred.sum(axis=1, keepdims=True) / count, 0.0)
     norm = np.sqrt(np.einsum("ti,ti->t", centred, centred))[:, None]
     size = np.abs(traits).max(axis=1, keepdims=True)
     if not np.all(norm > 1e-13 * np.sqrt(count) * size):
@@ -71,6 +77,8 @@ def standardise(traits: np.ndarray, present: np.ndarray | None = None) -> np.nda
 
 def _project_row(row: np.ndarray, C: float) -> np.ndarray:
     check_box(C, len(row))
+    if _smallest_box(len(row)) * (1 + _TOLERANCE / 2) >= C:
+        return _tightest(row, C)
     x = _active_set(row, C)
     if x is None:
         x = _bisect(row, C)
@@ -79,6 +87,14 @@ def _project_row(row: np.ndarray, C: float) -> np.ndarray:
         x = _bisect(untied, C)
     if x is None:
         raise ValueError(f"no shift and scale bring this trait into the box [-{C}, {C}]")
+    return x
+
+
+def _tightest(row: np.ndarray, C: float) -> np.ndarray:
+    """The only vectors in the smallest box: the lower half at -C, the upper at C, a middle one at 0."""
+    x, half = np.zeros(len(row)), len(row) // 2
+    order = np.argsort(row, kind="stable")
+    x[order[:half]], x[order[len(row) - half :]] = -C, C
     return x
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlirt.core.angle import line_median
+from mtlirt.core.angle import nearby_line_median
 from mtlirt.core.problem import Problem
-from mtlirt.core.projection import project
+from mtlirt.core.projection import project, standardise
 
 _LARGEST_INTERCEPT = 3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
 
@@ -34,7 +34,7 @@ def cold_start(problem: Problem, borrow: bool) -> Start:
     logit[flat] = logit.sum(axis=0) + 1e-3 * np.arange(problem.n_models)
     gaps = not present.all()
     theta = project(logit, problem.C, present if gaps else None)
-    general = line_median(theta, problem.penalty_weights).line
+    general = nearby_line_median(theta, problem.penalty_weights, standardise(theta.mean(axis=0)[None])[0])
     if gaps and borrow:
         theta = project(np.where(present, theta, general), problem.C)
     n, k = problem.answers_per_item, problem.right_per_item

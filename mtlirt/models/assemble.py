@@ -11,7 +11,7 @@ import pandas as pd
 from mtlirt.core.angle import sines
 from mtlirt.core.field import tabulate
 from mtlirt.core.grid import Grid
-from mtlirt.core.likelihood import CellSums, cell_sums
+from mtlirt.core.likelihood import CellSums, cell_sums, information
 from mtlirt.core.problem import Problem
 from mtlirt.data import Responses
 from mtlirt.results.fit import DataSummary, Fit
@@ -55,9 +55,7 @@ def assemble(
     models, domains = responses.models, domain_index(responses)
     T, theta = len(domains), solution.theta
     at_traits = cell_sums(problem, theta, solution.a, solution.d)
-    at_general = at_traits
-    if not solution.fused.all():
-        at_general = cell_sums(problem, np.broadcast_to(solution.general, theta.shape), solution.a, solution.d)
+    at_general = information(problem, solution.general, solution.a, solution.d)
     answers = problem.answers_per_model
     if lam == 0 and T > 1:
         theta = np.where(answers > 0, theta, np.nan)
@@ -96,7 +94,7 @@ def assemble(
         settings=settings,
         log_likelihood=-float(at_traits.nll.sum()),
         information=frame(at_traits.information),
-        general_information=pd.Series(at_general.information.sum(axis=0), index=models, name="general_information"),
+        general_information=pd.Series(at_general, index=models, name="general_information"),
         weights=by_domain(problem.weights, "weights"),
         penalty_weights=by_domain(problem.penalty_weights, "penalty_weights"),
         coupling=_coupling(problem, lam, solution, at_traits),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtlirt.core.angle import line_median, line_median_with_gaps, sines
+from mtlirt.core.angle import SAME_LINE, line_median, line_median_with_gaps, sines
 from mtlirt.core.field import Field, tabulate
 from mtlirt.core.grid import Grid
 from mtlirt.core.problem import Problem
@@ -14,9 +14,8 @@ from mtlirt.solvers.coupling import Space, Traits, move_each, move_fused, move_g
 from mtlirt.solvers.items import item_step
 from mtlirt.solvers.solution import OnStep, Solution, Status
 
-_ITEM_PASSES = 3
-_TRAIT_STEPS = 3
-_COMMON_STEPS = 2
+_ITEM_PASSES = 2  # more passes within a sweep do not save sweeps, fewer cost some (see benchmarks/README.md)
+_TRAIT_STEPS = 2
 _STALLED_SWEEPS = 3
 _ROUNDING = 1e-15
 
@@ -108,8 +107,9 @@ def _traits(start: Start, space: Space, lam: float, pooled: bool) -> Traits:
     if pooled or lam == 0:
         fused, sine = np.zeros(T, dtype=bool), np.zeros(T)
     else:
-        fused = (theta == general).all(axis=1)
-        sine = np.where(fused, 0.0, sines(general, theta))
+        sine = sines(general, theta)
+        fused = sine < SAME_LINE
+        theta, sine = np.where(fused[:, None], general, theta), np.where(fused, 0.0, sine)
     return Traits(theta, general, fused, np.zeros(T), sine)
 
 
@@ -170,7 +170,7 @@ def _move_traits(field: Field, traits: Traits, space: Space, lam: float, pooled:
         return move_each(field, traits, space, everyone, traits.general, _TRAIT_STEPS)
     traits = move_each(field, traits, space, everyone[1:] if T == 2 else everyone, traits.general, _TRAIT_STEPS)
     traits = move_fused(field, traits, space)
-    traits = move_together(field, traits, space, _COMMON_STEPS)
+    traits = move_together(field, traits, space)
     return traits if traits.fused.any() else move_general(traits, space)
 
 
@@ -182,13 +182,9 @@ def _polish(traits: Traits, space: Space, lam: float, pooled: bool) -> Traits:
     if median.value >= (space.lam @ traits.sine) * (1 - 1e-9):
         return traits
     sine = sines(median.line, traits.theta)
-    fused = np.zeros_like(traits.fused)
-    general = median.line
-    if median.vertex is not None:
-        general = traits.theta[median.vertex].copy()
-        fused = (traits.theta == general).all(axis=1)
-        sine[fused] = 0.0
-    return replace(traits, general=general, sine=sine, fused=fused)
+    fused = sine < SAME_LINE
+    theta = np.where(fused[:, None], median.line, traits.theta)
+    return replace(traits, theta=theta, general=median.line, sine=np.where(fused, 0.0, sine), fused=fused)
 
 
 def _record(sweep: int, objective: float, gradient: float, traits: Traits, a: np.ndarray, C: float) -> dict[str, float]:

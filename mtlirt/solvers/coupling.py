@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mtlirt.core.angle import nearby_line_median, sines
+from mtlirt.core.angle import SAME_LINE, nearby_line_median, sines
 from mtlirt.core.field import Derivatives, Field
 from mtlirt.core.projection import project, standardise
 from mtlirt.solvers.traits import BOUND, newton_direction, penalty_on_centre, penalty_on_each
@@ -15,6 +15,7 @@ from mtlirt.solvers.traits import BOUND, newton_direction, penalty_on_centre, pe
 _ARMIJO = 1e-4
 _HALVINGS = 14
 _ROUNDING = 1e-15
+_WIDEST_TURN = 0.5  # radians
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,13 @@ def move_each(
         active, step, slope = active[moving], step[moving], slope[moving]
         if not len(active):
             break
-        moved = _line_search(field, theta, value, sine, space, active, step, slope, centre)
-        candidates = moved[(sine[moved] > 0) & (lam[moved] > 0)]
-        if boxed and len(candidates):
-            at = field.value(np.broadcast_to(centre, (len(candidates), N)), candidates)
-            better = at <= value[candidates] + lam[candidates] * sine[candidates]
-            fusing = candidates[better]
-            theta[fusing], value[fusing], sine[fusing] = centre, at[better], 0.0
-        active = moved
+        active = _line_search(field, theta, value, sine, space, active, step, slope, centre)
+    apart = groups[(sine[groups] > 0) & (lam[groups] > 0)]
+    if boxed and len(apart):
+        at = field.value(np.broadcast_to(centre, (len(apart), N)), apart)
+        better = at <= value[apart] + lam[apart] * sine[apart]
+        fusing = apart[better]
+        theta[fusing], value[fusing], sine[fusing] = centre, at[better], 0.0
     fused = traits.fused.copy()
     fused[groups] = (sine[groups] == 0) & (lam[groups] > 0)
     return replace(traits, theta=theta, value=value, sine=sine, fused=fused, decrement=decrement)
@@ -130,7 +130,7 @@ def _line_search(
         g = groups[pending]
         candidate = space.project(theta[g] + length * step[pending], g)
         new_value = field.value(candidate, g)
-        new_sine = sines(centre, candidate) if space.lam[g].any() else np.zeros(len(g))
+        new_sine = _sines_apart(centre, candidate) if space.lam[g].any() else np.zeros(len(g))
         good = new_value + space.lam[g] * new_sine <= total[pending] + _ARMIJO * length * slope[pending]
         theta[g[good]], value[g[good]], sine[g[good]] = candidate[good], new_value[good], new_sine[good]
         moved.append(g[good])
@@ -165,7 +165,7 @@ def move_fused(field: Field, traits: Traits, space: Space) -> Traits:
     while slope < -_ROUNDING * total and length > 0.5**_HALVINGS:
         candidate = project(general[None] + length * direction.step, space.C)[0]
         value = field.value(np.broadcast_to(candidate, (len(fused), N)), fused)
-        sine = sines(candidate, others)
+        sine = _sines_apart(candidate, others)
         if value.sum() + lam @ sine <= total + _ARMIJO * length * slope:
             theta, new_value, new_sine = traits.theta.copy(), traits.value.copy(), traits.sine.copy()
             theta[fused], new_value[fused], new_sine[apart] = candidate, value, sine
@@ -174,34 +174,33 @@ def move_fused(field: Field, traits: Traits, space: Space) -> Traits:
     return traits
 
 
-def move_together(field: Field, traits: Traits, space: Space, max_steps: int) -> Traits:
-    """Rotate the general trait and every domain trait in one plane (general, u): no sine changes, so u is a Newton
-    direction on the likelihood alone. The other moves change traits one by one and creep where all should move."""
-    for _ in range(max_steps):
-        der = field.derivatives(traits.theta)
-        g, N = traits.general, len(traits.general)
-        cosine = traits.theta @ g / N
-        box = _box_forces(der, traits, space)
-        own = der.gradient + box
-        gradient = cosine @ own - (own @ g / N) @ traits.theta
-        tie = space.lam / (N * np.maximum(traits.sine, _ROUNDING))
-        curvature = np.square(cosine) @ np.where(box == 0, der.curvature, tie[:, None])
-        bound = space.C if traits.fused.any() else np.inf
-        direction = newton_direction(g[None], gradient[None], curvature[None], np.ones((1, N)), bound)
-        u, slope = direction.step[0], float(direction.slope[0])
-        total = traits.value.sum() + space.lam @ traits.sine
-        if slope > -_ROUNDING * total:
-            return traits
-        length = np.linalg.norm(u)
-        angle = min(length / np.sqrt(N), 0.5)
-        for _ in range(_HALVINGS):
-            moved = _rotate(field, traits, space, u / length, angle, box != 0)
-            if moved.value.sum() + space.lam @ moved.sine <= total + _ARMIJO * slope * angle * np.sqrt(N) / length:
-                break
-            angle *= 0.5
-        else:
-            return traits
-        traits = moved
+def move_together(field: Field, traits: Traits, space: Space) -> Traits:
+    """Rotate the general trait and every domain trait in one plane (general, u).
+
+    No sine changes, so u is a Newton direction on the likelihood alone. The other moves change traits one by one and
+    creep where all should move.
+    """
+    der = field.derivatives(traits.theta)
+    g, N = traits.general, len(traits.general)
+    cosine = traits.theta @ g / N
+    box = _box_forces(der, traits, space)
+    own = der.gradient + box
+    gradient = cosine @ own - (own @ g / N) @ traits.theta
+    tie = space.lam / (N * np.maximum(traits.sine, SAME_LINE))
+    curvature = np.square(cosine) @ np.where(box == 0, der.curvature, tie[:, None])
+    bound = space.C if traits.fused.any() else np.inf
+    direction = newton_direction(g[None], gradient[None], curvature[None], np.ones((1, N)), bound)
+    u, slope = direction.step[0], float(direction.slope[0])
+    total = traits.value.sum() + space.lam @ traits.sine
+    if slope > -_ROUNDING * total:
+        return traits
+    length = np.linalg.norm(u)
+    angle = min(length / np.sqrt(N), _WIDEST_TURN)
+    for _ in range(_HALVINGS):
+        moved = _rotate(field, traits, space, u / length, angle, box != 0)
+        if moved.value.sum() + space.lam @ moved.sine <= total + _ARMIJO * slope * angle * np.sqrt(N) / length:
+            return moved
+        angle *= 0.5
     return traits
 
 
@@ -221,9 +220,7 @@ def _box_forces(der: Derivatives, traits: Traits, space: Space) -> np.ndarray:
     return box
 
 
-def _rotate(
-    field: Field, traits: Traits, space: Space, unit: np.ndarray, angle: float, held: np.ndarray
-) -> Traits:
+def _rotate(field: Field, traits: Traits, space: Space, unit: np.ndarray, angle: float, held: np.ndarray) -> Traits:
     """Rotate by `angle` in the plane (general, unit), but for the coordinates `held` by the box; then project."""
     e1, cos, sin = traits.general / np.sqrt(len(unit)), np.cos(angle), np.sin(angle)
 
@@ -235,8 +232,13 @@ def _rotate(
     general = (project(turned, space.C) if traits.fused.any() else turned)[0]
     theta = space.project(np.where(held, traits.theta, turn(traits.theta)), np.arange(len(traits.theta)))
     theta[traits.fused] = general
-    sine = np.where(traits.fused, 0.0, sines(general, theta))
+    sine = np.where(traits.fused, 0.0, _sines_apart(general, theta))
     return replace(traits, theta=theta, general=general, value=field.value(theta), sine=sine)
+
+
+def _sines_apart(centre: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Sines of lines that do not count as fused: never 0, which is the mark of those that do."""
+    return np.maximum(sines(centre, theta), SAME_LINE)
 
 
 def move_general(traits: Traits, space: Space) -> Traits:
@@ -244,10 +246,10 @@ def move_general(traits: Traits, space: Space) -> Traits:
     best = traits
     line = nearby_line_median(traits.theta, space.lam, traits.general)
     vertex = int(sines(line, traits.theta).argmin())
-    for candidate, fused in ((line, -1), (traits.theta[vertex], vertex)):
+    for candidate in (line, traits.theta[vertex].copy()):
         sine = sines(candidate, traits.theta)
-        at = np.arange(len(sine)) == fused
-        sine[at] = 0.0
+        same = sine < SAME_LINE
         if space.lam @ sine < (space.lam @ best.sine) * (1 - 1e-13):
-            best = replace(traits, general=candidate.copy(), sine=sine, fused=at)
+            theta = np.where(same[:, None], candidate, traits.theta)
+            best = replace(traits, theta=theta, general=candidate, sine=np.where(same, 0.0, sine), fused=same)
     return best

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtlirt.core.angle import SAME_LINE
+
 BOUND = 1e-9  # a coordinate within this share of C counts as on the box
-_DEGENERATE = 1e-14  # share at which the trait and ones count as parallel over the free coordinates
+_PARALLEL = 1e-12  # share at which the trait and ones count as parallel over the free coordinates
 _FEWEST_FREE = 3  # two constraints leave nothing to move with fewer free coordinates
 _BOX_PASSES = 5  # rounds of landing on the box those coordinates that a step would push out of it
 _SHRINK = 0.2  # the norm's multiplier may lower a curvature to this share, no further
@@ -55,7 +57,7 @@ def _sine_terms(point: np.ndarray, other: np.ndarray, lam: np.ndarray) -> tuple[
     N = point.shape[1]
     cosine = np.einsum("ri,ri->r", point, other) / N
     across = point - cosine[:, None] * other
-    sine = np.linalg.norm(across, axis=1) / np.sqrt(N)
+    sine = np.maximum(np.linalg.norm(across, axis=1) / np.sqrt(N), SAME_LINE)
     stiffness = lam / (N * sine)
     away = (cosine[:, None] * point - other) / (np.sqrt(N) * sine[:, None])
     return stiffness, stiffness[:, None] * across, away
@@ -81,20 +83,28 @@ def newton_direction(
         gradient = gradient + penalty.gradient
     side = np.where(theta < 0, -C, C)
     residual, _ = _residual(theta, gradient, ones)
-    held = (np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0)
+    on_box = (np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0)
+    free = np.where(on_box, 0.0, ones)
+    residual, multiplier = _residual(theta, gradient, free)
+    box = np.where(on_box & (theta * residual < 0), -residual, 0.0)
+    first = step = _tangent_step(
+        theta, residual, curvature, multiplier, free, np.where(on_box, side - theta, 0.0), penalty
+    )
+    landing = on_box
     for _ in range(_BOX_PASSES):
-        free = np.where(held, 0.0, ones)
-        residual, norm_multiplier = _residual(theta, gradient, free)
-        landing = np.where(held, side - theta, 0.0)
-        step = _tangent_step(theta, residual, curvature, norm_multiplier, free, landing, penalty)
-        crossing = ~held & (np.abs(theta + step) > C)
+        crossing = ~landing & (np.abs(theta + step) > C)
         if not crossing.any():
             break
         side = np.where(crossing, np.copysign(C, step), side)
-        held |= crossing
-    box = np.where((np.abs(theta) >= C * (1 - BOUND)) & (theta * residual < 0), -residual, 0.0)
-    moves = np.broadcast_to(free, theta.shape).sum(axis=1, keepdims=True) >= _FEWEST_FREE
-    return Direction(step, np.einsum("ti,ti->t", residual * ones, step), residual * free * moves, box)
+        landing = landing | crossing
+        free = np.where(landing, 0.0, ones)
+        shifted, multiplier = _residual(theta, gradient, free)
+        step = _tangent_step(theta, shifted, curvature, multiplier, free, np.where(landing, side - theta, 0.0), penalty)
+    slope = np.einsum("ti,ti->t", gradient, step)
+    step = np.where((slope < 0)[:, None], step, first)
+    mobile = np.where(on_box, 0.0, ones).sum(axis=1, keepdims=True) >= _FEWEST_FREE
+    projected = residual * np.where(on_box, 0.0, ones) * mobile
+    return Direction(step, np.einsum("ti,ti->t", gradient, step), projected, box)
 
 
 def _tangent_step(
@@ -120,7 +130,10 @@ def _tangent_step(
         R = np.arange(2, U.shape[1])
         system[:, R, R] -= 1 / penalty.stiffness
     rhs = UD @ residual[:, :, None] - U @ landing[:, :, None]
-    stiff = np.broadcast_to(free, theta.shape).sum(axis=1) < _FEWEST_FREE
+    parallel = system[:, 0, 0] * system[:, 1, 1] * (1 - _PARALLEL) <= system[:, 0, 1] ** 2
+    system[parallel, 0, :] = system[parallel, :, 0] = rhs[parallel, 0] = 0.0
+    system[parallel, 0, 0] = 1.0
+    stiff = np.broadcast_to(free, theta.shape).sum(axis=1) + parallel < _FEWEST_FREE
     system[stiff] = np.eye(U.shape[1])
     unknowns = np.linalg.solve(system, rhs)
     step = (unknowns.transpose(0, 2, 1) @ UD)[:, 0] - residual * inverse + landing
@@ -135,7 +148,7 @@ def _residual(theta: np.ndarray, gradient: np.ndarray, free: np.ndarray) -> tupl
     vv, v1 = np.einsum("ti,ti->t", masked, masked), masked.sum(axis=1)
     gv, g1 = np.einsum("ti,ti->t", masked, gradient), (gradient * free).sum(axis=1)
     det = vv * n - v1**2
-    scale = np.where(det > _DEGENERATE * vv * n, 1 / np.maximum(det, 1e-300), 0.0)
+    scale = np.where(det > _PARALLEL * vv * n, 1 / np.maximum(det, 1e-300), 0.0)
     norm_multiplier = (v1 * g1 - n * gv) * scale
     mean_multiplier = (v1 * gv - vv * g1) * scale
     residual = gradient + norm_multiplier[:, None] * theta + mean_multiplier[:, None]

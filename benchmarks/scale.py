@@ -64,7 +64,7 @@ def main() -> None:
     with clock() as block:
         fit = mtlirt.fit_mtl(responses, options.lam)
     print(
-        f"Block, lam = {options.lam:g} ({fit.lam_ratio:.2f} lam_max): {fit.status.name}, objective {fit.objective:.6f}, "
+        f"Block, lam = {options.lam:g} ({fit.lam_ratio:.2f} lam_max): {fit.status.name}, objective {fit.objective:.3f}, "
         f"{int(fit.fused.sum())} fused"
     )
     print(

@@ -142,8 +142,8 @@ ROWS = "".join(f"m{i},d,q{j},{(i + j) % 2}\n" for i in range(4) for j in range(3
         (HEAD + ROWS + "m9,d,q1,1.5\n", ("--lam", "1"), ["'score'", "row 13", "1.5"]),
         (HEAD + ROWS + "m9,d,q1,good\n", ("--lam", "1"), ["'score'", "row 13", "'good'"]),
         (HEAD + ROWS + "m0,d,q0,1\n", ("--lam", "1"), ["different scores", "(m0, d, q0)", "row 13"]),
-        (HEAD + ROWS + "m9,d,q1,\n", ("--lam", "1"), ["'m9'", "no answer at all"]),
-        (HEAD + ROWS + "m0,d,q9,\n", ("--lam", "1"), ["'d: q9'", "no answer at all"]),
+        (HEAD + ROWS + "m9,d,q1,\n", ("--lam", "1"), ["'m9'", "without any answer"]),
+        (HEAD + ROWS + "m0,d,q9,\n", ("--lam", "1"), ["'d: q9'", "without any answer"]),
         (HEAD + ROWS + "m0,e,q9,1\n", ("--lam", "1"), ["domain 'e'", "fewer than 2 items"]),
         (HEAD + ROWS.split("m2")[0], ("--lam", "1"), ["at least 3 models"]),
         (HEAD + ROWS, ("--lam", "-1"), ["lam must be"]),
@@ -171,8 +171,8 @@ def test_equal_repeats_are_said(tmp_path):
     path.write_text(HEAD + ROWS + "m0,d,q0,0\n")
     done = run("fit", path, "--lam", "1", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "1 rows repeat an answer" in done.stderr
-    assert "1 rows repeat an answer" in (tmp_path / "out" / "summary.txt").read_text()
+    assert "same score: 1" in done.stderr
+    assert "same score: 1" in (tmp_path / "out" / "summary.txt").read_text()
 
 
 def test_bad_out(answers, tmp_path):

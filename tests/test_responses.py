@@ -116,7 +116,7 @@ def test_options_and_keys():
 
 def test_scores_that_differ_from_the_key_are_kept_and_counted():
     r = Responses.from_long(option_table(), option="option", key="key", n_options="n_options")
-    assert any("1 scores differ" in note for note in r.notes)  # z: score 1, option A, key C
+    assert any("differ from (option == key): 1" in note for note in r.notes)  # z: score 1, option A, key C
     assert lookup(r)["z", "law", "q2"] == 1
 
 
@@ -129,7 +129,7 @@ def test_options_as_numbers():
 def test_options_beyond_the_item_are_missing_and_counted():
     r = Responses.from_long(option_table(("D", *"CBBBA")), option="option", key="key", n_options="n_options")
     assert r.option_block("math")[0, 0] == -1
-    assert any("1 chosen options lie beyond" in note for note in r.notes)
+    assert any("beyond the item's options: 1" in note for note in r.notes)
     assert lookup(r)["x", "math", "q1"] == 1
 
 
@@ -234,21 +234,21 @@ def test_clean():
     r = Responses.from_wide(wide, domains=None)
     cleaned = r.clean(constant=True)
     assert cleaned.items["item"].tolist() == ["b", "c"]
-    assert cleaned.notes == ("2 items dropped that all models answered alike",)
+    assert cleaned.notes == ("items dropped because all models answered them alike: 2",)
     few = r.clean(min_answers=3)
     assert few.models.tolist() == ["x", "y", "z"]
     assert few.items["item"].tolist() == ["a", "b", "c"]
     assert len(few.notes) == 2
     twins = Responses.from_wide(wide[["a", "b", "c"]], domains=None).clean(duplicates=True)
     assert twins.models.tolist() == ["x", "y", "w"]
-    assert "1 models dropped" in twins.notes[0]
+    assert "earlier model: 1" in twins.notes[0]
     assert r.clean() is r
 
 
 def test_summary():
     text = str(Responses.from_long(LONG).summary())
     assert "3 models x 4 items in 2 domains" in text
-    assert "1 models have no answer in one or more domains" in text
+    assert "without any answer in some domain: 1" in text
     table = Responses.from_long(LONG).summary().table
     assert table["n_answers"].tolist() == [3, 3]
     assert table["share_missing"].tolist() == [0.5, 0.5]
@@ -299,10 +299,10 @@ def test_bad_tables(table, arguments, messages):
 
 
 def test_equal_repeats_are_dropped_and_said():
-    with pytest.warns(DataWarning, match="2 rows repeat an answer"):
+    with pytest.warns(DataWarning, match="same score: 2"):
         r = Responses.from_long(pd.concat([LONG, LONG.iloc[[0, 3]]]))
     assert r.fingerprint == Responses.from_long(LONG).fingerprint
-    assert "2 rows repeat" in r.notes[0]
+    assert "same score: 2" in r.notes[0]
 
 
 def test_unknown_domain():
@@ -318,7 +318,7 @@ def test_mmlu_pro():
     # shared/data/README: 29 x 12,032, 14 domains, 1,713 missing scores, 201 options beyond n_options
     assert (r.n_models, r.n_items, len(r.domains)) == (29, 12032, 14)
     assert r.n_answers == 29 * 12032 - 1713
-    assert any(note.startswith("201 chosen options lie beyond") for note in r.notes)
+    assert any(note.endswith("beyond the item's options: 201") for note in r.notes)
     assert r.items["n_options"].between(1, 10).all()
     assert sum(r.summary().table["n_constant_items"]) == 236 + 640
 
@@ -326,7 +326,7 @@ def test_mmlu_pro():
 def test_leaderboard(leaderboard):
     assert (leaderboard.n_models, leaderboard.n_items, len(leaderboard.domains)) == (1000, 1133, 6)
     assert leaderboard.n_answers == 1_133_000
-    assert "11 models answered exactly as an earlier model" in str(leaderboard.summary())
+    assert "equal those of an earlier model: 11" in str(leaderboard.summary())
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_scoring_unknown_items_and_silent_models(demo, small):
     with pytest.raises(InputError, match="items were not fitted"):
         fit.score(small.responses)
     frame = pd.DataFrame([[np.nan, np.nan]], index=["x"], columns=["law-01", "law-02"])
-    with pytest.raises(InputError, match="no answer to a fitted item, such as 'x'"):
+    with pytest.raises(InputError, match="no answer to a fitted item from 1 of the models, such as 'x'"):
         fit.score(Responses.from_wide(frame, domains="law"))
 
 

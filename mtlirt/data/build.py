@@ -153,7 +153,7 @@ def _options(
         if beyond.any():
             option = np.where(beyond, -1, option).astype(np.int16)
             notes.append(
-                f"{int(beyond.sum()):,} chosen options lie beyond the item's number of options: option set to missing"
+                f"chosen options set to missing because they lie beyond the item's options: {int(beyond.sum()):,}"
             )
     if key is not None and n_options is not None and (key >= np.where(n_options > 0, n_options, 1000)).any():
         j = int(np.argmax(key >= n_options))
@@ -181,7 +181,7 @@ def _scores(
     if matches is not None:
         differ = int((~np.isnan(matches) & ~np.isnan(score) & (matches != score)).sum())
         if differ:
-            notes.append(f"{differ:,} scores differ from (option == key); the scores are kept")
+            notes.append(f"scores kept although they differ from (option == key): {differ:,}")
     return score
 
 
@@ -205,7 +205,7 @@ def _one_row_per_cell(layout: _Layout, score: np.ndarray, notes: list[str]) -> n
             f"{len(unequal):,} answers are given twice with different scores: {'; '.join(shown)}; keep one row per "
             "model, domain and item, or average them and give the number of runs"
         )
-    text = f"{int(repeated.sum()):,} rows repeat an answer with the same score; they were dropped"
+    text = f"rows dropped because they repeat an answer with the same score: {int(repeated.sum()):,}"
     notes.append(text)
     warnings.warn(text, DataWarning, stacklevel=5)
     return rows[~repeated]

@@ -32,6 +32,6 @@ def _none_empty(what: str, empty: pd.Index) -> None:
     if len(empty):
         shown = ", ".join(map(repr, empty[:3]))
         raise InputError(
-            f"{len(empty)} {what} have no answer at all ({shown}{', ...' if len(empty) > 3 else ''}); "
+            f"{what} without any answer: {len(empty)} ({shown}{', ...' if len(empty) > 3 else ''}); "
             "drop them with responses.clean(min_answers=1)"
         )

@@ -86,7 +86,7 @@ def clean(responses: Responses, constant: bool, duplicates: bool, min_answers: i
         responses = _drop_sparse(responses, min_answers)
     if duplicates:
         first = ~duplicated_models(responses)
-        text = "{n} models dropped whose answers equal those of an earlier model"
+        text = "models dropped because their answers equal those of an earlier model: {n}"
         responses = _drop(responses, first, np.ones(responses.n_items, dtype=bool), text)
     if constant:
         varied = ~np.concatenate([constant_items(block) for block in responses.blocks.scores])
@@ -94,7 +94,7 @@ def clean(responses: Responses, constant: bool, duplicates: bool, min_answers: i
             responses,
             np.ones(responses.n_models, dtype=bool),
             varied,
-            "{n} items dropped that all models answered alike",
+            "items dropped because all models answered them alike: {n}",
         )
     return responses
 
@@ -111,9 +111,8 @@ def _drop_sparse(responses: Responses, min_answers: int) -> Responses:
         models, items = models & ~few_models, items & ~few_items
     everything = np.ones(responses.n_items, dtype=bool)
     kept = take(responses, models, items)
-    text = f"dropped with fewer than {min_answers} answers"
     notes = [
-        f"{lost:,} {what} {text}"
+        f"{what} dropped for having fewer than {min_answers} answers: {lost:,}"
         for lost, what in ((int((~models).sum()), "models"), (int((everything & ~items).sum()), "items"))
         if lost
     ]

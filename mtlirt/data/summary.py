@@ -39,11 +39,11 @@ class ResponsesSummary:
                 }
             )
         counts = (
-            (int((gaps > 0).sum()), "models have no answer in one or more domains"),
-            (int(duplicated_models(responses).sum()), "models answered exactly as an earlier model did"),
-            (int(sum(r["n_constant_items"] for r in rows)), "items were answered alike by all models"),
+            (int((gaps > 0).sum()), "models without any answer in some domain"),
+            (int(duplicated_models(responses).sum()), "models whose answers equal those of an earlier model"),
+            (int(sum(r["n_constant_items"] for r in rows)), "items that all models answered alike"),
         )
-        facts = tuple(f"{n:,} {text}" for n, text in counts if n)
+        facts = tuple(f"{text}: {n:,}" for n, text in counts if n)
         return cls(repr(responses), pd.DataFrame(rows), facts + responses.notes)
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ def score(fit: Fit, responses: Responses) -> pd.DataFrame:
     answers = problem.answers_per_model
     silent = responses.models[answers.sum(axis=0) == 0]
     if len(silent):
-        raise InputError(f"score: {len(silent)} models have no answer to a fitted item, such as {silent[0]!r}")
+        raise InputError(f"score: no answer to a fitted item from {len(silent)} of the models, such as {silent[0]!r}")
     field = tabulate(problem, Grid(problem.C), as_array(fit.items["a"]), as_array(fit.items["d"]))
     theta, general = abilities(field, fit.coupling, responses.n_models, problem.C)
     if len(fit.domains) == 2 and 0 < fit.lam < np.inf and not fit.fused.all():

@@ -114,7 +114,7 @@ def _notes(fit: Fit) -> tuple[str, ...]:
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())
     if on_box and N < _SMALL_N:
         notes.append(
-            f"{on_box} models sit on the box and there are fewer than {_SMALL_N} models: a few extreme models steer "
+            f"Models on the box: {on_box}, and there are fewer than {_SMALL_N} models: a few extreme models steer "
             "the angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and "
             "all-wrong models."
         )
@@ -130,19 +130,19 @@ def _notes(fit: Fit) -> tuple[str, ...]:
     ):
         count = int((fit.items["flag"] == flag).sum())
         if count:
-            notes.append(f"{count:,} items were {meaning}; they say nothing about the traits.")
+            notes.append(f"Items {meaning}: {count:,}. They say nothing about the traits.")
     constant = int(fit.data.mean_score.isin([0.0, 1.0]).all(axis=1).sum())
     if constant:
-        notes.append(f"{constant:,} models have all their answers right, or all wrong, in every domain.")
+        notes.append(f"Models with all answers right, or all wrong, in every domain: {constant:,}.")
     gaps = fit.gaps
     for kind, meaning in (
-        ("borrowed", "their traits there are borrowed from the other domains"),
-        ("missing", "they have no trait there at lam = 0"),
+        ("borrowed", "the traits there are borrowed from the other domains"),
+        ("missing", "there is no trait there at lam = 0"),
     ):
         rows = gaps[gaps["kind"] == kind]
         if len(rows):
             notes.append(
-                f"{rows['model'].nunique():,} models have no answer in one or more domains ({len(rows):,} gaps); "
-                f"{meaning}."
+                f"Models without any answer in some domain: {rows['model'].nunique():,}, with {len(rows):,} such "
+                f"domains in all; {meaning}."
             )
     return (*notes, *fit.data.notes)

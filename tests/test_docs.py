@@ -1,0 +1,36 @@
+"""Words that run: docstring examples and vignettes."""
+
+import doctest
+import importlib
+import pkgutil
+import runpy
+from pathlib import Path
+
+import pytest
+
+import mtlirt
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(m.name for m in pkgutil.walk_packages(mtlirt.__path__, "mtlirt.") if not m.name.endswith("__main__"))
+VIGNETTES = sorted(p.name for p in (ROOT / "vignettes").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name):
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in mtlirt.__all__:
+        assert getattr(mtlirt, name).__doc__, name
+    assert set(mtlirt.__all__) <= set(dir(mtlirt))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mtlirt.nothing
+
+
+@pytest.mark.parametrize("name", VIGNETTES)
+def test_vignettes_run(name, capsys):
+    runpy.run_path(str(ROOT / "vignettes" / name), run_name="__main__")
+    assert capsys.readouterr().out

@@ -63,10 +63,8 @@ def main() -> None:
 
     with clock() as block:
         fit = mtlirt.fit_mtl(responses, options.lam)
-    print(
-        f"Block, lam = {options.lam:g} ({fit.lam_ratio:.2f} lam_max): {fit.status.name}, objective {fit.objective:.3f}, "
-        f"{int(fit.fused.sum())} fused"
-    )
+    ended = f"{fit.status.name}, objective {fit.objective:.3f}, {int(fit.fused.sum())} domains fused"
+    print(f"Block, lam = {options.lam:g} ({fit.lam_ratio:.2f} lam_max): {ended}")
     print(
         f"  the whole call, pooled fit and exact objective included: {block.wall:.1f} s, {block.cpu:.1f} CPU s, "
         f"peak memory {peak_gib():.2f} GiB"

@@ -131,7 +131,7 @@ def nearby_line_median(thetas: np.ndarray, weights: np.ndarray, line: np.ndarray
         root = np.sqrt(weights / np.maximum(sine, _SMOOTHING[-1]))
         values, vectors = np.linalg.eigh(root[:, None] * gram * root)
         new = root * vectors[:, -1] / np.sqrt(values[-1])
-        new = -new if new.sum() < 0 else new
+        new = -new if (new @ gram).sum() < 0 else new
         if np.abs(new - c).max() < 1e-9 * np.abs(new).max():
             break
         c = new

@@ -29,7 +29,9 @@ def project(traits: np.ndarray, C: float, present: np.ndarray | None = None) -> 
     """Project each row onto {mean 0, mean square 1, |value| <= C}.
 
     If standardising a row keeps it in the box, that is the result. Otherwise the result is
-    clip(s * row - m, -C, C) with the shift m and the scale s > 0 that give mean 0 and mean square 1.
+    clip(s * row - m, -C, C) with the shift m and the scale s > 0 that give mean 0 and mean square 1. Where ties leave
+    no such pair (one model apart from 50 equal ones, say, which the box does not let stand out far enough), tied
+    values are first parted a little in the order they stand in.
 
     Parameters
     ----------
@@ -83,8 +85,8 @@ def _project_row(row: np.ndarray, C: float) -> np.ndarray:
     if x is None:
         x = _bisect(row, C)
     if x is None:
-        untied = row + _UNTIE * np.abs(row).max() * np.linspace(-1, 1, len(row))
-        x = _bisect(untied, C)
+        ranks = np.argsort(np.argsort(row, kind="stable"))
+        x = _bisect(row + _UNTIE * np.abs(row).max() * ranks / len(row), C)
     if x is None:
         raise ValueError(f"no shift and scale bring this trait into the box [-{C}, {C}]")
     return x

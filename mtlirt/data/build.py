@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from mtlirt.data.columns import names, numbers, one_per_item, option_codes, option_labels, show_rows
-from mtlirt.data.responses import Blocks, Responses, compact, observed
+from mtlirt.data.info import align_info, info_from_text, info_to_text
+from mtlirt.data.probs import probs_lists, probs_matrix, read_probs
+from mtlirt.data.responses import Blocks, Responses, compact, trim_labels
+from mtlirt.data.wide import EVERYTHING
 from mtlirt.errors import DataWarning, InputError
 
 _ATTRS = "mtlirt"
-_EVERYTHING = "all"
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,18 @@ class _Layout:
     def shape(self) -> tuple[int, int]:
         return len(self.models), len(self.item)
 
+    def name(self, j: int) -> str:
+        """Item j in words."""
+        return f"item {self.item[j]!r} of domain {self.domain[j]!r}"
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Where one domain's items end and the next one's begin."""
+        return np.flatnonzero(np.asarray(self.domain[1:] != self.domain[:-1])) + 1
+
     def split(self, flat: np.ndarray) -> tuple[np.ndarray, ...]:
         """Cut a flat array of all cells into blocks by domain."""
-        ends = np.flatnonzero(np.asarray(self.domain[1:] != self.domain[:-1])) + 1
-        return tuple(np.ascontiguousarray(b) for b in np.split(flat.reshape(self.shape), ends, axis=1))
+        return tuple(np.ascontiguousarray(b) for b in np.split(flat.reshape(self.shape), self.ends, axis=1))
 
     def fill(self, rows: np.ndarray, values: np.ndarray, empty: float) -> tuple[np.ndarray, ...]:
         """Blocks with `values` at the cells of `rows` and `empty` elsewhere."""
@@ -53,27 +61,26 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
         raise InputError("the table has no rows")
     layout = _layout(df, columns)
     notes: list[str] = []
-    option, key, n_options, letters = _options(df, columns, layout, notes)
-    score = _scores(df, columns, layout, option, key, notes)
+    probs = None if columns["probs"] is None else read_probs(df[columns["probs"]], columns["probs"])
+    options = _options(df, columns, layout, None if probs is None else probs[1], notes)
+    score = _scores(df, columns, layout, options, notes)
     rows = _one_row_per_cell(layout, score, notes)
     blocks = Blocks(
         scores=_score_blocks(layout, rows, score),
-        option=None if option is None else layout.fill(rows, option, -1),
+        option=None if options.option is None else layout.fill(rows, options.option, -1),
         trials=_trials(df, columns, layout, rows, score),
-        probs=None,
+        probs=None if probs is None else _probs(*probs, str(columns["probs"]), layout, rows, options.n_options),
     )
-    if columns["probs"] is not None:
-        probs, n_options = _probs(df[columns["probs"]], columns["probs"], layout, rows, n_options)
-        blocks = replace(blocks, probs=probs)
-    top = int(n_options.max()) if n_options is not None else 0
-    labels = option_labels(top, letters) if top and (option is not None or key is not None) else ()
     items = pd.DataFrame({"item": layout.item, "domain": layout.domain})
-    items["key"] = pd.Series(
-        [pd.NA if key is None or k < 0 else labels[k] for k in _or_none(key, len(items))], dtype="string"
+    labels = option_labels(int(max(options.n_options, default=0)), options.letters)
+    items["key"] = pd.Series([pd.NA if k < 0 else labels[k] for k in options.key], dtype="string")
+    items["n_options"] = pd.Series(options.n_options, dtype="Int64").replace(0, pd.NA)
+    text = df.attrs.get(_ATTRS, {}).get("model_info")
+    info = info_from_text(text) if model_info is None and text is not None else model_info
+    info = align_info(info, layout.models)
+    return Responses(
+        layout.models, items, layout.domains, blocks, trim_labels(labels, items, blocks), info, tuple(notes)
     )
-    items["n_options"] = pd.Series(_or_none(n_options, len(items)), dtype="Int64").replace(0, pd.NA)
-    info = model_info if model_info is not None else _info_from_attrs(df)
-    return Responses(layout.models, items, layout.domains, blocks, labels, _info(info, layout.models), tuple(notes))
 
 
 def _score_blocks(layout: _Layout, rows: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -82,15 +89,14 @@ def _score_blocks(layout: _Layout, rows: np.ndarray, score: np.ndarray) -> tuple
     return tuple(compact(block) for block in layout.fill(rows, score, np.nan))
 
 
-def _or_none(values: np.ndarray | None, n: int) -> np.ndarray:
-    return np.zeros(n, dtype=np.int64) if values is None else values
-
-
 def _check_columns(df: pd.DataFrame, columns: Mapping[str, str | None]) -> None:
     missing = [c for c in columns.values() if c is not None and c not in df.columns]
     if missing:
         present = ", ".join(map(repr, df.columns[:20]))
         raise InputError(f"there is no column {missing[0]!r}; the table has {present}")
+    twice = [c for c in columns.values() if c is not None and df.columns.tolist().count(c) > 1]
+    if twice:
+        raise InputError(f"column {twice[0]!r} appears twice")
     if columns["score"] is None and (columns["option"] is None or columns["key"] is None):
         raise InputError("without a score column both an option and a key column are needed")
 
@@ -100,7 +106,7 @@ def _layout(df: pd.DataFrame, columns: Mapping[str, str | None]) -> _Layout:
     model_codes, models = names(df[columns["model"]], str(columns["model"]))
     item_codes, item_names = names(df[columns["item"]], str(columns["item"]))
     if columns["domain"] is None:
-        domain_codes, domain_names = np.zeros(len(df), dtype=np.intp), pd.Index([_EVERYTHING], dtype=str)
+        domain_codes, domain_names = np.zeros(len(df), dtype=np.intp), pd.Index([EVERYTHING], dtype=str)
     else:
         domain_codes, domain_names = names(df[columns["domain"]], str(columns["domain"]))
     pair_codes, pairs = pd.factorize(domain_codes.astype(np.int64) * len(item_names) + item_codes)
@@ -119,61 +125,74 @@ def _layout(df: pd.DataFrame, columns: Mapping[str, str | None]) -> _Layout:
     )
 
 
+@dataclass(frozen=True)
+class _Options:
+    """option : (rows,) codes, -1 missing, or None.  key : (J,) codes, -1 unknown.  n_options : (J,), 0 unknown.
+    letters : whether options were written as letters."""
+
+    option: np.ndarray | None
+    key: np.ndarray
+    n_options: np.ndarray
+    letters: bool
+
+
 def _options(
-    df: pd.DataFrame, columns: Mapping[str, str | None], layout: _Layout, notes: list[str]
-) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, bool]:
-    """Chosen options per row, key and number of options per item, and whether they were written as letters."""
-    J = layout.shape[1]
+    df: pd.DataFrame, columns: Mapping[str, str | None], layout: _Layout, n_probs: np.ndarray | None, notes: list[str]
+) -> _Options:
+    """Chosen options per row, key and number of options per item."""
     read = {c: option_codes(df[columns[c]], str(columns[c])) for c in ("option", "key") if columns[c] is not None}
     kinds = {r.letters for r in read.values()} - {None}
     if len(kinds) == 2:
         raise InputError("options and keys must both be letters or both be numbers")
-    key = option = n_options = None
+    letters = True in kinds
+    key = np.full(layout.shape[1], -1, dtype=np.int64)
     if "key" in read:
-        key, bad = one_per_item(read["key"].codes, layout.row_item, J, -1)
+        key, bad = one_per_item(read["key"].codes, layout.row_item, layout.shape[1], -1)
         if len(bad):
             j = layout.row_item[bad[0]]
+            labels = option_labels(int(read["key"].codes.max()) + 1, letters)
             raise InputError(
-                f"item {layout.item[j]!r} of domain {layout.domain[j]!r} has two keys: codes {key[j]} and "
-                f"{read['key'].codes[bad[0]]} (row {bad[0] + 1})"
+                f"{layout.name(j)} has two keys: {labels[key[j]]!r} and {labels[read['key'].codes[bad[0]]]!r} "
+                f"(row {bad[0] + 1})"
             )
-    if columns["n_options"] is not None:
-        given = numbers(df[columns["n_options"]], str(columns["n_options"]), 1, 1000, "1 to 1000")
-        n_options, bad = one_per_item(np.nan_to_num(given).astype(np.int64), layout.row_item, J, 0)
-        if len(bad):
-            j = layout.row_item[bad[0]]
-            raise InputError(f"item {layout.item[j]!r} of domain {layout.domain[j]!r} has two numbers of options")
-    elif read:
-        n_options = np.zeros(J, dtype=np.int64)
-        for r in read.values():
-            np.maximum.at(n_options, layout.row_item, r.codes + 1)
-    if "option" in read and n_options is not None:
-        option = read["option"].codes
-        beyond = (option >= n_options[layout.row_item]) & (n_options[layout.row_item] > 0)
-        if beyond.any():
-            option = np.where(beyond, -1, option).astype(np.int16)
-            notes.append(
-                f"chosen options set to missing because they lie beyond the item's options: {int(beyond.sum()):,}"
-            )
-    if key is not None and n_options is not None and (key >= np.where(n_options > 0, n_options, 1000)).any():
-        j = int(np.argmax(key >= n_options))
-        raise InputError(f"item {layout.item[j]!r} of domain {layout.domain[j]!r}: its key lies beyond its options")
-    return option, key, n_options, True in kinds
+    seen = [r.codes + 1 for r in read.values()] + ([] if n_probs is None else [n_probs])
+    n_options = _n_options(df, columns["n_options"], layout, seen)
+    if (beyond := (key >= n_options) & (key >= 0)).any():
+        raise InputError(f"{layout.name(int(np.argmax(beyond)))}: its key lies beyond its options")
+    option = read["option"].codes if "option" in read else None
+    if option is not None and (beyond := option >= n_options[layout.row_item]).any():
+        option = np.where(beyond, -1, option).astype(np.int16)
+        notes.append(f"chosen options set to missing because they lie beyond the item's options: {int(beyond.sum()):,}")
+    return _Options(option, key, n_options, letters)
+
+
+def _n_options(df: pd.DataFrame, column: str | None, layout: _Layout, seen: list[np.ndarray]) -> np.ndarray:
+    """(J,) numbers of options: as given, else the most that any row of the item shows; 0 where nothing is known."""
+    J = layout.shape[1]
+    most = np.zeros(J, dtype=np.int64)
+    for counts in seen:
+        np.maximum.at(most, layout.row_item, counts)
+    if column is None:
+        return most
+    given = numbers(df[column], column, 1, 1000, "1 to 1000", whole=True)
+    n_options, bad = one_per_item(np.nan_to_num(given).astype(np.int64), layout.row_item, J, 0)
+    if len(bad):
+        raise InputError(f"{layout.name(layout.row_item[bad[0]])} has two numbers of options")
+    return np.where(n_options > 0, n_options, most)
 
 
 def _scores(
     df: pd.DataFrame,
     columns: Mapping[str, str | None],
     layout: _Layout,
-    option: np.ndarray | None,
-    key: np.ndarray | None,
+    options: _Options,
     notes: list[str],
 ) -> np.ndarray:
     """(rows,) scores with NaN for missing."""
     matches = None
-    if option is not None and key is not None:
-        row_key = key[layout.row_item]
-        matches = np.where((option < 0) | (row_key < 0), np.nan, option == row_key)
+    if options.option is not None and columns["key"] is not None:
+        row_key = options.key[layout.row_item]
+        matches = np.where((options.option < 0) | (row_key < 0), np.nan, options.option == row_key)
     if columns["score"] is None:
         assert matches is not None
         return np.asarray(matches)
@@ -217,7 +236,7 @@ def _trials(
     if columns["trials"] is None:
         return None
     column = df[columns["trials"]]
-    runs = numbers(column, str(columns["trials"]), 1, 2**31 - 1, "1 and more")
+    runs = numbers(column, str(columns["trials"]), 1, 2**31 - 1, "1 and more", whole=True)
     right = score * runs
     bad = ~np.isnan(score) & (np.isnan(runs) | (np.abs(right - np.round(right)) > 1e-6 * np.maximum(runs, 1)))
     if bad.any():
@@ -228,101 +247,16 @@ def _trials(
 
 
 def _probs(
-    column: pd.Series, name: str, layout: _Layout, rows: np.ndarray, n_options: np.ndarray | None
-) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """Ragged blocks of option probabilities, and the number of options per item."""
-    values = column.to_numpy(dtype=object)
-    given = np.array([v is not None and not np.isscalar(v) for v in values])
-    length = np.array([len(v) if g else 0 for v, g in zip(values, given, strict=True)])
-    counts, bad = one_per_item(length, layout.row_item, layout.shape[1], 0)
-    if n_options is not None:
-        counts = np.where(n_options > 0, n_options, counts)
-        bad = np.flatnonzero(given & (length != counts[layout.row_item]))
-    if len(bad):
-        mask = np.isin(np.arange(len(values)), bad)
+    flat: np.ndarray, length: np.ndarray, name: str, layout: _Layout, rows: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Ragged blocks of option probabilities; `counts` is the number of options per item."""
+    bad = (length > 0) & (length != counts[layout.row_item])
+    if bad.any():
         raise InputError(
-            f"column {name!r}: " + show_rows(mask, length, "rows with another length than their item's options")
+            f"column {name!r}: " + show_rows(bad, length, "rows with another length than their item's options")
         )
-    flat = np.concatenate(
-        [np.asarray(v, dtype=np.float64) for v, g in zip(values, given, strict=True) if g] or [np.zeros(0)]
-    )
-    owner = np.repeat(np.flatnonzero(given), length[given])
-    total = np.bincount(owner, weights=flat, minlength=len(values))
-    lowest = np.zeros(len(values))
-    np.minimum.at(lowest, owner, flat)
-    wrong = given & ~((np.abs(total - 1) <= 1e-3) & (lowest >= 0))
-    if wrong.any():
-        raise InputError(
-            f"column {name!r}: " + show_rows(wrong, total, "rows whose probabilities are negative or do not sum to 1")
-        )
-    offset = np.concatenate([[0], np.cumsum(counts)])
-    out = np.full((layout.shape[0], int(offset[-1])), np.nan, dtype=np.float32)
-    use = np.isin(owner, rows)
-    start = np.concatenate([[0], np.cumsum(length[given])])[:-1]
-    within = np.arange(len(flat)) - np.repeat(start, length[given])
-    model = layout.cell[owner] // layout.shape[1]
-    out[model[use], (offset[layout.row_item[owner]] + within)[use]] = flat[use]
-    ends = np.flatnonzero(np.asarray(layout.domain[1:] != layout.domain[:-1])) + 1
-    return tuple(np.ascontiguousarray(b) for b in np.split(out, offset[ends], axis=1)), counts
-
-
-def _info_from_attrs(df: pd.DataFrame) -> pd.DataFrame | None:
-    text = df.attrs.get(_ATTRS, {}).get("model_info")
-    if text is None:
-        return None
-    table = json.loads(text)
-    return pd.DataFrame(table["data"], index=table["index"], columns=table["columns"])
-
-
-def _info(info: pd.DataFrame | None, models: pd.Index) -> pd.DataFrame | None:
-    """Facts in the order of the models; models without a row get missing values."""
-    if info is None:
-        return None
-    if "model" in info.columns:
-        info = info.set_index("model")
-    info = info.set_axis(info.index.map(str), axis=0)
-    if info.index.has_duplicates:
-        twice = info.index[info.index.duplicated()][0]
-        raise InputError(f"model_info has more than one row for model {twice!r}")
-    return info.reindex(models)
-
-
-def build_wide(df: pd.DataFrame, domains: Any) -> Responses:
-    """See `Responses.from_wide`."""
-    if isinstance(df.index, pd.RangeIndex) and len(df.columns) and not pd.api.types.is_numeric_dtype(df.iloc[:, 0]):
-        df = df.set_index(df.columns[0])
-    if df.empty:
-        raise InputError("the table has no rows or no item columns")
-    if df.columns.has_duplicates:
-        raise InputError(f"column {df.columns[df.columns.duplicated()][0]!r} appears twice")
-    _, models = names(df.index.to_series(), str(df.index.name or "index"))
-    if len(models) < len(df):
-        twice = df.index[df.index.duplicated()][0]
-        raise InputError(f"model {twice!r} has more than one row; keep one row per model")
-    items = pd.Index([str(c) for c in df.columns], dtype=str)
-    domain = pd.Index([domain_of(item, domains) for item in items], dtype=str)
-    codes, unique = pd.factorize(domain)
-    order = np.argsort(codes, kind="stable")
-    blocks = []
-    for t in range(len(unique)):
-        columns = order[codes[order] == t]
-        scores = [numbers(df.iloc[:, c], str(df.columns[c]), 0, 1, "0 to 1") for c in columns]
-        blocks.append(compact(np.stack(scores, axis=1)))
-    frame = pd.DataFrame({"item": items[order], "domain": domain[order]})
-    frame["key"] = pd.Series(pd.NA, index=frame.index, dtype="string")
-    frame["n_options"] = pd.Series(pd.NA, index=frame.index, dtype="Int64")
-    return Responses(models.rename("model"), frame, tuple(unique), Blocks(tuple(blocks)))
-
-
-def domain_of(item: str, domains: Mapping[str, str] | pd.Series | Callable[[str], str] | str | None) -> str:
-    """The domain that `domains` (see `Responses.from_wide`) gives an item."""
-    if domains is None or isinstance(domains, str):
-        return domains or _EVERYTHING
-    if callable(domains):
-        return str(domains(item))
-    if item not in domains:
-        raise InputError(f"domains: no domain is given for item {item!r}")
-    return str(domains[item])
+    out, offset = probs_matrix(flat, length, rows, layout.cell, layout.row_item, layout.shape, counts)
+    return tuple(np.ascontiguousarray(b) for b in np.split(out, offset[layout.ends], axis=1))
 
 
 def to_long(responses: Responses) -> pd.DataFrame:
@@ -345,34 +279,19 @@ def to_long(responses: Responses) -> pd.DataFrame:
         codes = np.concatenate(blocks.option, axis=1).ravel()
         table["option"] = pd.Categorical.from_codes(codes, categories=pd.Index(responses.labels))
     if blocks.probs is not None:
-        table["probs"] = _probs_lists(responses)
+        lists = [probs_lists(*responses.probs_block(d)) for d in responses.domains]  # type: ignore[misc]
+        table["probs"] = np.concatenate(lists, axis=1).ravel()
     if items["key"].notna().any():
-        table["key"] = pd.Categorical(
-            np.tile(items["key"].to_numpy(dtype=object), N), categories=list(responses.labels)
-        )
+        codes = pd.Index(responses.labels).get_indexer(pd.Index(items["key"])).astype(np.int16)
+        table["key"] = pd.Categorical.from_codes(np.tile(codes, N), categories=pd.Index(responses.labels))
     if items["n_options"].notna().any():
-        table["n_options"] = pd.array(np.tile(items["n_options"].fillna(0).to_numpy(np.int64), N), dtype="Int64")
-        table["n_options"] = table["n_options"].replace(0, pd.NA)
+        table["n_options"] = _whole_or_missing(np.tile(items["n_options"].fillna(0).to_numpy(np.int64), N))
     if blocks.trials is not None:
-        runs = np.concatenate(blocks.trials, axis=1).ravel()
-        table["trials"] = pd.array(runs, dtype="Int32")
-        table.loc[runs == 0, "trials"] = pd.NA
+        table["trials"] = _whole_or_missing(np.concatenate(blocks.trials, axis=1).ravel())
     if responses.model_info is not None:
-        text = responses.model_info.to_json(orient="split", date_format="iso")
-        table.attrs[_ATTRS] = {"model_info": text}
+        table.attrs[_ATTRS] = {"model_info": info_to_text(responses.model_info)}
     return table
 
 
-def _probs_lists(responses: Responses) -> np.ndarray:
-    """Object array of one list per cell, None where the answer is missing."""
-    out = np.empty((responses.n_models, responses.n_items), dtype=object)
-    start = 0
-    for domain, scores in zip(responses.domains, responses.blocks.scores, strict=True):
-        block, offset = responses.probs_block(domain)  # type: ignore[misc]
-        seen = observed(scores)
-        for j in range(scores.shape[1]):
-            rows = block[:, offset[j] : offset[j + 1]]
-            for i in np.flatnonzero(seen[:, j] & ~np.isnan(rows).any(axis=1)):
-                out[i, start + j] = rows[i].tolist()
-        start += scores.shape[1]
-    return out.ravel()
+def _whole_or_missing(values: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(values, values == 0)

@@ -17,38 +17,49 @@ _LETTERS = {letter: code for code, letter in enumerate(string.ascii_uppercase)}
 def show_rows(bad: np.ndarray, values: pd.Series | np.ndarray, what: str) -> str:
     """The first three offending rows (1-based) with their values, and how many there are."""
     rows = np.flatnonzero(bad)
-    values = np.asarray(values, dtype=object)
-    shown = ", ".join(f"row {r + 1}: {values[r]!r}" for r in rows[:3])
+    first = np.asarray(pd.Series(values).iloc[rows[:3]], dtype=object)
+    shown = ", ".join(f"row {r + 1}: {value!r}" for r, value in zip(rows[:3], first, strict=True))
     return f"{len(rows):,} {what} ({shown}{', ...' if len(rows) > 3 else ''})"
 
 
 def names(values: pd.Series, column: str) -> tuple[np.ndarray, pd.Index]:
     """Codes and names in order of first appearance; names are text."""
     codes, uniques = pd.factorize(values)
-    if (codes < 0).any():
-        raise InputError(f"column {column!r}: " + show_rows(codes < 0, values, "names missing"))
     text = pd.Index([str(u) for u in uniques], dtype=str)
+    blank = np.array([*(t.strip() == "" for t in text), True])
+    if blank[codes].any():
+        raise InputError(f"column {column!r}: " + show_rows(blank[codes], values, "names missing"))
     if text.is_unique:
         return codes, text
     merged, text = pd.factorize(text)
     return merged[codes], pd.Index(text, dtype=str)
 
 
-def numbers(values: pd.Series, column: str, low: float, high: float, meaning: str) -> np.ndarray:
+def numbers(values: pd.Series, column: str, low: float, high: float, meaning: str, whole: bool = False) -> np.ndarray:
     """Float64 values between low and high; missing stays NaN; true/false count as 1/0."""
-    if values.dtype == object or isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
-        codes, uniques = pd.factorize(values)
-        parsed = np.array([_number(u) for u in uniques] + [np.nan])
-        broken = np.array([p is None for p in map(_parse, uniques)] + [False])
+    if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_complex_dtype(values.dtype):
+        out = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        codes, uniques = _distinct(values)
+        parsed = [_parse(u) for u in uniques]
+        broken = np.array([*(p is None for p in parsed), False])
         if broken[codes].any():
             raise InputError(f"column {column!r}: " + show_rows(broken[codes], values, "values that are not numbers"))
-        out = parsed[codes]
-    else:
-        out = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        out = np.array([*parsed, np.nan], dtype=np.float64)[codes]
     wrong = (out < low) | (out > high)
     if wrong.any():
         raise InputError(f"column {column!r}: " + show_rows(wrong, values, f"values outside {meaning}"))
+    if whole and (broken := out % 1 > 0).any():
+        raise InputError(f"column {column!r}: " + show_rows(broken, values, "values that are not whole numbers"))
     return out
+
+
+def _distinct(values: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """Codes and distinct values, -1 for missing; values that cannot be compared, such as lists, as text."""
+    try:
+        return pd.factorize(values)
+    except TypeError:
+        return pd.factorize(values.map(str))
 
 
 def _parse(value: object) -> float | None:
@@ -63,11 +74,6 @@ def _parse(value: object) -> float | None:
         return None
 
 
-def _number(value: object) -> float:
-    parsed = _parse(value)
-    return np.nan if parsed is None else parsed
-
-
 @dataclass(frozen=True)
 class OptionCodes:
     """codes : int16, 0-based, -1 where missing.  letters : True if the table wrote letters, None if all are missing."""
@@ -78,7 +84,7 @@ class OptionCodes:
 
 def option_codes(values: pd.Series, column: str) -> OptionCodes:
     """Read options written as letters A to Z or as 0-based whole numbers."""
-    codes, uniques = pd.factorize(values)
+    codes, uniques = _distinct(values)
     texts = [str(u).strip() for u in uniques]
     texts = ["" if t.lower() in ("nan", "none", "<na>") else t for t in texts]
     letters = [_LETTERS.get(t, -1) for t in texts]
@@ -94,6 +100,8 @@ def option_codes(values: pd.Series, column: str) -> OptionCodes:
     kinds = {le >= 0 for le, t in zip(letters, texts, strict=True) if t}
     if len(kinds) == 2:
         raise InputError(f"column {column!r}: options are written partly as letters and partly as numbers")
+    if not kinds and isinstance(values.dtype, pd.CategoricalDtype) and len(values.cat.categories):
+        kinds = {str(values.cat.categories[0]) in _LETTERS}
     return OptionCodes(read[codes], kinds.pop() if kinds else None)
 
 

@@ -82,8 +82,9 @@ class Responses:
         model, domain, item, score : column names. domain=None puts all items into one domain "all". Scores lie in
             [0, 1]; missing scores are missing answers. score=None with option and key takes option == key.
         option, key : chosen and right option, letters A-Z or 0-based whole numbers.
-        probs : list column with the probabilities of all options, n_options of them.
-        n_options : number of options of the item; by default one more than the largest code seen.
+        probs : list column (or lists written as JSON text) with the probabilities of all options, n_options of them.
+        n_options : number of options of the item; where not given, one more than the largest code seen, or the
+            length of probs.
         trials : number of runs of which the score is the share right; kept, and fitted as a fraction.
         model_info : facts about the models, indexed by model or with a column "model".
 
@@ -121,7 +122,7 @@ class Responses:
         >>> Responses.from_wide(table, domains=lambda item: item.split(".")[0]).domains
         ('math', 'law')
         """
-        from mtlirt.data.build import build_wide
+        from mtlirt.data.wide import build_wide
 
         return build_wide(df, domains)
 
@@ -162,7 +163,7 @@ class Responses:
         """Probabilities (N, sum of n_options) of a domain and the offsets (J_t + 1) of its items' columns; or None."""
         if self.blocks.probs is None:
             return None
-        counts = self.items.loc[self.items["domain"] == domain, "n_options"].to_numpy(dtype=np.int64)
+        counts = self.items.loc[self.items["domain"] == domain, "n_options"].fillna(0).to_numpy(dtype=np.int64)
         return self.blocks.probs[self._position(domain)], np.concatenate([[0], np.cumsum(counts)])
 
     def _position(self, domain: str) -> int:
@@ -246,6 +247,18 @@ class Responses:
         """The same answers with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
+    def with_model_info(self, model_info: pd.DataFrame | None) -> Responses:
+        """The same answers with facts about the models, as in `from_long`; unchanged for None."""
+        from mtlirt.data.info import align_info
+
+        return self if model_info is None else replace(self, model_info=align_info(model_info, self.models))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Responses) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
     def __repr__(self) -> str:
         missing = 1 - self.n_answers / max(1, self.n_models * self.n_items)
         return (
@@ -270,3 +283,10 @@ def compact(block: np.ndarray) -> np.ndarray:
     if not ((block == 0) | (block == 1) | missing).all():
         return np.ascontiguousarray(block)
     return np.where(missing, -1, block).astype(np.int8)
+
+
+def trim_labels(labels: tuple[str, ...], items: pd.DataFrame, blocks: Blocks) -> tuple[str, ...]:
+    """The labels that the items' numbers of options leave room for; none without options and keys."""
+    if blocks.option is None and not items["key"].notna().any():
+        return ()
+    return labels[: int(items["n_options"].fillna(0).max())]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mtlirt.data.responses import Blocks, Responses, as_float, observed
+from mtlirt.data.responses import Blocks, Responses, as_float, compact, observed, trim_labels
 from mtlirt.errors import InputError
 
 
@@ -17,8 +17,9 @@ def model_mask(responses: Responses, models: Collection[str] | None) -> np.ndarr
     """(N,) bool; InputError for unknown names."""
     if models is None:
         return np.ones(responses.n_models, dtype=bool)
-    _all_known("models", pd.Index(list(models)), responses.models)
-    return np.asarray(responses.models.isin(list(models)))
+    wanted = [models] if isinstance(models, str) else list(models)
+    _all_known("models", pd.Index(wanted), responses.models)
+    return np.asarray(responses.models.isin(wanted))
 
 
 def item_mask(responses: Responses, items: Any, domains: Collection[str] | None) -> np.ndarray:
@@ -31,13 +32,16 @@ def item_mask(responses: Responses, items: Any, domains: Collection[str] | None)
         keep &= frame["domain"].isin(wanted).to_numpy()
     if items is None:
         return keep
-    if isinstance(items, np.ndarray | pd.Series) and np.asarray(items).dtype == bool:
-        if len(items) != len(frame):
-            raise InputError(f"subset: the mask over items has length {len(items)}, there are {len(frame)} items")
-        return keep & np.asarray(items)
-    names = list(items)
+    names = [items] if isinstance(items, str) else list(items)
+    if names and all(isinstance(x, bool | np.bool_) for x in names):
+        if len(names) != len(frame):
+            raise InputError(f"subset: the mask over items has length {len(names)}, there are {len(frame)} items")
+        return keep & np.array(names, dtype=bool)
     if names and all(isinstance(x, tuple) for x in names):
-        pairs, stored = pd.MultiIndex.from_tuples(names), pd.MultiIndex.from_frame(frame[["domain", "item"]])
+        pairs, stored = (
+            pd.MultiIndex.from_tuples([tuple(x) for x in names]),
+            pd.MultiIndex.from_frame(frame[["domain", "item"]]),
+        )
         _all_known("items", pairs, stored)
         return keep & stored.isin(pairs)
     _all_known("items", pd.Index(names), pd.Index(frame["item"]))
@@ -67,15 +71,19 @@ def take(responses: Responses, models: np.ndarray, items: np.ndarray) -> Respons
 
     widths = None
     if responses.blocks.probs is not None:
-        widths = np.split(responses.items["n_options"].to_numpy(dtype=np.int64), ends[:-1])
+        widths = np.split(responses.items["n_options"].fillna(0).to_numpy(dtype=np.int64), ends[:-1])
     old = responses.blocks
+    frame = responses.items[items].reset_index(drop=True)
+    scores = tuple(b if b.dtype == np.int8 else compact(b) for b in cut(old.scores))
+    blocks = Blocks(scores, cut(old.option), cut(old.trials), cut(old.probs, widths))
     info = responses.model_info
     return replace(
         responses,
         models=responses.models[models],
-        items=responses.items[items].reset_index(drop=True),
+        items=frame,
         domains=tuple(responses.domains[t] for t in kept),
-        blocks=Blocks(cut(old.scores), cut(old.option), cut(old.trials), cut(old.probs, widths)),
+        blocks=blocks,
+        labels=trim_labels(responses.labels, frame, blocks),
         model_info=None if info is None else info[models],
     )
 
@@ -132,6 +140,16 @@ def constant_items(block: np.ndarray) -> np.ndarray:
     empty = np.isnan(scores).all(axis=0)
     filled = np.where(empty, 0.0, scores)
     return np.asarray(~empty & (np.nanmax(filled, axis=0) == np.nanmin(filled, axis=0)))
+
+
+def constant_models(responses: Responses) -> np.ndarray:
+    """(N,) True where a model has answers and all of them are equal."""
+    lowest, highest = np.full(responses.n_models, np.inf), np.full(responses.n_models, -np.inf)
+    for block in responses.blocks.scores:
+        seen = observed(block)
+        lowest = np.minimum(lowest, np.where(seen, block, np.inf).min(axis=1))
+        highest = np.maximum(highest, np.where(seen, block, -np.inf).max(axis=1))
+    return np.asarray(lowest == highest)
 
 
 def duplicated_models(responses: Responses) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.data.responses import Responses, as_float, observed
-from mtlirt.data.select import constant_items, duplicated_models
+from mtlirt.data.select import constant_items, constant_models, duplicated_models
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +42,7 @@ class ResponsesSummary:
             (int((gaps > 0).sum()), "models without any answer in some domain"),
             (int(duplicated_models(responses).sum()), "models whose answers equal those of an earlier model"),
             (int(sum(r["n_constant_items"] for r in rows)), "items that all models answered alike"),
+            (int(constant_models(responses).sum()), "models whose scores are all equal"),
         )
         facts = tuple(f"{text}: {n:,}" for n, text in counts if n)
         return cls(repr(responses), pd.DataFrame(rows), facts + responses.notes)

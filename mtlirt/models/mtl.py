@@ -187,6 +187,8 @@ def _pooled(
     problem: Problem, responses: Responses, init: Fit | None, settings: dict[str, Any]
 ) -> tuple[Solution | None, np.ndarray]:
     """The pooled fit, a start for all others, and the fusion thresholds; taken from `init` if it knows them."""
+    if len(problem.domains) == 1:
+        return None, np.zeros(1)
     same = ("C", "missing_weight", "penalty_weights")
     if (
         init is not None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mtlirt.data import Responses
+from mtlirt.data.wide import domain_rule
 from mtlirt.errors import InputError
 
 _SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
 _OPTIONAL = ("option", "probs", "key", "n_options", "trials")
+_MISSING = ["", "NA", "N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"]
 PREFIX = "prefix"
 
 
@@ -64,7 +67,7 @@ def read_responses(
     try:
         if item in table.columns or score in table.columns:
             return _long(table, columns, domains, model_info)
-        return Responses.from_wide(table, domains=_prefix if domains == PREFIX else domains)
+        return _wide(table, columns, domains, model_info)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -82,7 +85,7 @@ def _read(path: Path, ids: list[str]) -> pd.DataFrame:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
         if path.suffix == ".jsonl":
-            return pd.read_json(path, lines=True, dtype=dict.fromkeys(ids, str))
+            return _read_jsonl(path)
         return _read_csv(path, ids)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -90,10 +93,50 @@ def _read(path: Path, ids: list[str]) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, ids: list[str]) -> pd.DataFrame:
-    """Names stay text ("007" is not 7): the id columns of a long table, the first column of a wide one."""
-    header = pd.read_csv(path, nrows=0).columns
-    names = [c for c in header if c in ids] or list(header[:1])
-    return pd.read_csv(path, dtype=dict.fromkeys(names, str), low_memory=False)
+    """Names stay text ("007" is not 7, "NA" is a name): the id columns of a long table, the first of a wide one."""
+    header = pd.read_csv(path, nrows=1, header=None, dtype=str).iloc[0]
+    twice = header[header.duplicated() & header.notna()]
+    if len(twice):
+        raise InputError(f"column {twice.iloc[0]!r} appears twice")
+    columns = pd.read_csv(path, nrows=0).columns
+    names = [c for c in columns if c in ids] or list(columns[:1])
+    missing = {c: [""] if c in names else _MISSING for c in columns}
+    return pd.read_csv(
+        path, dtype=dict.fromkeys(names, str), na_values=missing, keep_default_na=False, low_memory=False
+    )
+
+
+def _read_jsonl(path: Path) -> pd.DataFrame:
+    """One JSON object a line, values as they are written."""
+    rows = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"line {number} is not JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise InputError(f"line {number} is not a JSON object")
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _wide(table: pd.DataFrame, columns: dict[str, str], domains: Any, model_info: pd.DataFrame | None) -> Responses:
+    """The models are in the model column, or else where `Responses.from_wide` finds them."""
+    absent = [name for default, name in columns.items() if name != default and name not in table.columns]
+    if absent:
+        present = ", ".join(map(repr, table.columns[:20]))
+        raise InputError(f"there is no column {absent[0]!r}; the table has {present}")
+    if columns["model"] in table.columns:
+        table = table.set_index(columns["model"])
+    try:
+        responses = Responses.from_wide(table, domains=_rule(domains))
+    except InputError as error:
+        hint = f"read as a wide table, because it has no column {columns['item']!r} or {columns['score']!r}"
+        raise InputError(f"{error} ({hint})") from error
+    return responses.with_model_info(model_info)
 
 
 def _long(table: pd.DataFrame, columns: dict[str, str], domains: Any, model_info: pd.DataFrame | None) -> Responses:
@@ -112,12 +155,14 @@ def _long(table: pd.DataFrame, columns: dict[str, str], domains: Any, model_info
 
 
 def _domains(items: pd.Series, domains: Any) -> pd.Series:
-    from mtlirt.data.build import domain_of
-
-    rule = _prefix if domains == PREFIX else domains
+    rule = domain_rule(_rule(domains))
     codes, unique = pd.factorize(items)
-    named = pd.Series([domain_of(str(u), rule) for u in unique] + [None])
+    named = pd.Series([*(rule(str(u)) for u in unique), None], dtype=object)
     return pd.Series(named.to_numpy()[codes], index=items.index)
+
+
+def _rule(domains: Any) -> Any:
+    return _prefix if isinstance(domains, str) and domains == PREFIX else domains
 
 
 def _prefix(item: str) -> str:

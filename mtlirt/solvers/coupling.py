@@ -80,7 +80,7 @@ def move_each(
                     theta[g], der.gradient[rows], der.curvature[rows], space.ones[g], space.C, penalty
                 )
                 step[rows], slope[rows] = direction.step, direction.slope
-        decrement = -0.5 * slope.sum()
+        decrement = -0.5 * np.minimum(slope, 0.0).sum()
         moving = slope < -_ROUNDING * np.abs(value[active])
         active, step, slope = active[moving], step[moving], slope[moving]
         if not len(active):
@@ -123,6 +123,7 @@ def _line_search(
 ) -> np.ndarray:
     """Halve each domain's step until its objective falls; write what was accepted; return the domains that moved."""
     total = value[groups] + space.lam[groups] * sine[groups]
+    step, slope = _within_reach(step, slope)
     length = 1.0
     pending = np.arange(len(groups))
     moved = []
@@ -139,6 +140,13 @@ def _line_search(
             break
         length *= 0.5
     return np.sort(np.concatenate(moved))
+
+
+def _within_reach(step: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Steps no longer than the traits themselves: beyond that a projected step only turns further."""
+    length = np.linalg.norm(step, axis=1)
+    scale = np.minimum(1.0, np.sqrt(step.shape[1]) / np.maximum(length, 1e-300))
+    return scale[:, None] * step, scale * slope
 
 
 def move_fused(field: Field, traits: Traits, space: Space) -> Traits:
@@ -158,12 +166,12 @@ def move_fused(field: Field, traits: Traits, space: Space) -> Traits:
         space.C,
         penalty,
     )
-    slope = float(direction.slope[0])
-    traits = replace(traits, decrement=traits.decrement - 0.5 * slope)
+    traits = replace(traits, decrement=traits.decrement - 0.5 * min(float(direction.slope[0]), 0.0))
+    (step,), (slope,) = _within_reach(direction.step, direction.slope)
     total = der.value.sum() + lam @ traits.sine[apart]
     length = 1.0
     while slope < -_ROUNDING * total and length > 0.5**_HALVINGS:
-        candidate = project(general[None] + length * direction.step, space.C)[0]
+        candidate = project((general + length * step)[None], space.C)[0]
         value = field.value(np.broadcast_to(candidate, (len(fused), N)), fused)
         sine = _sines_apart(candidate, others)
         if value.sum() + lam @ sine <= total + _ARMIJO * length * slope:

@@ -10,6 +10,7 @@ BOUND = 1e-9  # a coordinate within this share of C counts as on the box
 _PARALLEL = 1e-12  # share at which the trait and ones count as parallel over the free coordinates
 _FEWEST_FREE = 3  # two constraints leave nothing to move with fewer free coordinates
 _BOX_PASSES = 5  # rounds of landing on the box those coordinates that a step would push out of it
+_FLATTEST = 1e-12  # curvature where the likelihood has none
 _SHRINK = 0.2  # the norm's multiplier may lower a curvature to this share, no further
 
 
@@ -117,7 +118,7 @@ def _tangent_step(
     penalty: Penalty | None,
 ) -> np.ndarray:
     """Minimise the quadratic model over the free coordinates of the tangent space; the others step by `landing`."""
-    floor = np.maximum(_SHRINK * curvature, 1e-6 * curvature.mean(axis=1, keepdims=True) + 1e-300)
+    floor = np.maximum(_SHRINK * curvature, 1e-6 * curvature.mean(axis=1, keepdims=True) + _FLATTEST)
     diagonal = np.maximum(curvature + norm_multiplier[:, None], floor)
     U = np.stack([theta, np.ones_like(theta)], axis=1)
     if penalty is not None:

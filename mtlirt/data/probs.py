@@ -1,0 +1,80 @@
+"""Option probabilities: a list column of any lengths to blocks without padding, and back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from mtlirt.data.columns import show_rows
+from mtlirt.errors import InputError
+
+_SUM_TOLERANCE = 1e-3
+
+
+def read_probs(column: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All probabilities end to end (float64), and how many each row has (0 where missing).
+
+    Cells are lists or arrays, or lists written as JSON text; None, NaN and empty text are missing.
+    """
+    cells = [_cell(value) for value in column.to_numpy(dtype=object)]
+    unread = np.array([c is None for c in cells])
+    if unread.any():
+        raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
+    arrays = [c for c in cells if c is not None]
+    length = np.array([len(a) for a in arrays])
+    flat = np.concatenate(arrays)
+    owner = np.repeat(np.arange(len(length)), length)
+    total = np.bincount(owner, weights=flat, minlength=len(length))
+    negative = np.bincount(owner, weights=flat < 0, minlength=len(length)) > 0
+    wrong = (length > 0) & (negative | ~(np.abs(total - 1) <= _SUM_TOLERANCE))
+    if wrong.any():
+        raise InputError(
+            f"column {name!r}: " + show_rows(wrong, total, "rows whose probabilities are negative or do not sum to 1")
+        )
+    return flat, length
+
+
+def _cell(value: object) -> np.ndarray | None:
+    """The probabilities of one cell, none of them if it is missing, None if it cannot be read."""
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return np.zeros(0)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.strip() else []
+        except ValueError:
+            return None
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return array if array.ndim == 1 else None
+
+
+def probs_matrix(
+    flat: np.ndarray, length: np.ndarray, rows: np.ndarray, cell: np.ndarray, row_item: np.ndarray,
+    shape: tuple[int, int], counts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(N, sum of counts) float32, NaN where missing, and the (J + 1) offsets of the items' columns."""
+    offset = np.concatenate([[0], np.cumsum(counts)])
+    out = np.full((shape[0], int(offset[-1])), np.nan, dtype=np.float32)
+    owner = np.repeat(np.arange(len(length)), length)
+    within = np.arange(len(flat)) - np.repeat(np.cumsum(length) - length, length)
+    used = np.zeros(len(length), dtype=bool)
+    used[rows] = True
+    use = used[owner]
+    owner, within = owner[use], within[use]
+    out[cell[owner] // shape[1], offset[row_item[owner]] + within] = flat[use]
+    return out, offset
+
+
+def probs_lists(block: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """(N, J_t) objects: one list per cell, None where missing."""
+    out = np.empty((len(block), len(offset) - 1), dtype=object)
+    for j in range(out.shape[1]):
+        columns = block[:, offset[j] : offset[j + 1]]
+        if columns.shape[1]:
+            for i in np.flatnonzero(~np.isnan(columns).any(axis=1)):
+                out[i, j] = columns[i].tolist()
+    return out

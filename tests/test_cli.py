@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -124,6 +125,37 @@ def test_a_fit_that_does_not_converge_still_writes_its_files(answers, tmp_path, 
     assert stop.value.code == 0
     assert "Not converged" in capsys.readouterr().err
     assert (tmp_path / "o" / "scores.csv").exists()
+
+
+def test_no_usable_result_exits_with_1(answers, tmp_path, monkeypatch, capsys):
+    from mtlirt.cli import main
+    from mtlirt.models import mtl
+
+    def fail(*_, **__):
+        raise mtlirt.FitError("the fit broke")
+
+    monkeypatch.setattr(mtl, "fit_mtl", fail)
+    monkeypatch.setattr(sys, "argv", ["mtlirt", "fit", str(answers), "--lam", "1", "-o", str(tmp_path / "o"), *OWN])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.strip() == "mtlirt: the fit broke"
+    assert not (tmp_path / "o").exists()
+
+
+def test_an_interrupted_fit_leaves_nothing_half_written(tmp_path):
+    path = tmp_path / "big.parquet"
+    design = mtlirt.HeterogeneityDesign(h0=0.3, N=400, sizes=(100,), per_size=10)
+    mtlirt.simulate(design, 1).responses.to_long().to_parquet(path)
+    command = [sys.executable, "-m", "mtlirt", "fit", path, "--lam", "1", "-o", tmp_path / "o", "--solver", "adam"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(4)  # reading and the pooled fit take about 2 s, Adam's steps at this size minutes
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode in (1, 130)
+    assert "Traceback" not in error
+    assert not (tmp_path / "o").exists()
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from mtlirt.errors import FitError, InputError
 
 
 def main() -> None:
-    """Run the command line: 0 for success, 1 if no usable result came out, 2 for bad input, 130 if interrupted."""
+    """Run the command line: exit 0 for success, 1 if no usable result came out, 2 for bad input."""
     from mtlirt.cli.app import app
 
     try:

@@ -26,6 +26,7 @@ from mtlirt.solvers.block import Block
 from mtlirt.solvers.solution import Solution, Status
 
 Solver = Block | Adam
+_BLOCK = Block()
 _POOLED = Block(tol=1e-13)  # thresholds are gradients, whose error is the root of the objective's: 1e-6 needs 1e-12
 PenaltyWeights = Mapping[str, float] | None
 
@@ -34,7 +35,7 @@ def fit_mtl(
     responses: Responses,
     lam: float,
     *,
-    solver: Solver | None = None,
+    solver: Solver = _BLOCK,
     C: float = 4.0,
     missing_weight: Literal["observed", "paper"] = "observed",
     penalty_weights: PenaltyWeights = None,
@@ -87,7 +88,6 @@ def fit_mtl(
     >>> fit.converged
     True
     """
-    solver = Block() if solver is None else solver
     lam = _check_arguments(lam, missing_weight, on_fail, solver)
     problem = _problem(responses, C, missing_weight, penalty_weights)
     settings: dict[str, Any] = {
@@ -98,7 +98,7 @@ def fit_mtl(
     }
     pooled, lam_max = _pooled(problem, responses, init, settings)
     start = _start(problem, responses, lam, init, pooled, solver)
-    if lam == math.inf and init is None and pooled is not None and solver == Block():
+    if lam == math.inf and init is None and pooled is not None and solver == _BLOCK:
         solution = pooled
     else:
         solution = _solve(problem, lam, start, solver)

@@ -150,7 +150,8 @@ class Fit:
             the mean over domains of the expected share right at the general trait.
         se : add columns "se:general" and "se:<domain>", the conditional standard error 1 / sqrt(information) (times
             the slope of the expected share on that scale). It takes the items as known, and it ignores what the penalty
-            borrows from other domains, so it is too large for fused domains and too small for small item samples.
+            borrows from other domains, so it is too large for fused domains and too small for small item samples;
+            missing where the answered items carry no information.
 
         mean_score is the mean over domains of a model's mean score, what a leaderboard shows. Ranks start at 1; ties
         share the smallest rank. Where models have gaps, a last column `borrowed` names the domains that were not

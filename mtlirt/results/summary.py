@@ -142,7 +142,7 @@ def _notes(fit: Fit) -> tuple[str, ...]:
         rows = gaps[gaps["kind"] == kind]
         if len(rows):
             notes.append(
-                f"Models without any answer in some domain: {rows['model'].nunique():,}, with {len(rows):,} such "
-                f"domains in all; {meaning}."
+                f"Models without any answer in some domain: {rows['model'].nunique():,} (model and domain pairs: "
+                f"{len(rows):,}); {meaning}."
             )
     return (*notes, *fit.data.notes)

@@ -17,7 +17,7 @@ from mtlirt.errors import InputError
 _BOX = 4.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HeterogeneityDesign:
     """Section 5.1 of the R-MTL paper.
 

@@ -145,15 +145,15 @@ def test_no_usable_result_exits_with_1(answers, tmp_path, monkeypatch, capsys):
 
 def test_an_interrupted_fit_leaves_nothing_half_written(tmp_path):
     path = tmp_path / "big.parquet"
-    design = mtlirt.HeterogeneityDesign(h0=0.3, N=400, sizes=(100,), per_size=10)
+    design = mtlirt.HeterogeneityDesign(h0=0.3, N=2000, sizes=(100,), per_size=10)
     mtlirt.simulate(design, 1).responses.to_long().to_parquet(path)
     command = [sys.executable, "-m", "mtlirt", "fit", path, "--lam", "1", "-o", tmp_path / "o", "--solver", "adam"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(4)  # reading and the pooled fit take about 2 s, Adam's steps at this size minutes
+        process.wait(4)  # hundreds of Adam's steps at this size, each of 2,000,000 cells, take longer
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
-    assert process.returncode in (1, 130)
+    assert process.returncode == 130
     assert "Traceback" not in error
     assert not (tmp_path / "o").exists()
 

@@ -8,15 +8,17 @@ from mtlirt.errors import FitError, InputError
 
 
 def main() -> None:
-    """Run the command line: exit 0 for success, 1 if no usable result came out, 2 for bad input."""
-    from mtlirt.cli.app import app
-
+    """Run the command line: exit 0 for success, 1 if no usable result came out, 2 for bad input, 130 if interrupted."""
     try:
+        from mtlirt.cli.app import app
+
         app()
     except InputError as error:
         _stop(str(error), 2)
     except FitError as error:
         _stop(str(error), 1)
+    except KeyboardInterrupt:
+        _stop("interrupted; nothing was written", 130)
     except MemoryError:
         _stop("out of memory: fit fewer models, items or domains at once", 1)
 

@@ -35,24 +35,18 @@ def by_mirt(y):
     return seconds, a, -a * b
 
 
-def by_girth(y):
-    from girth import twopl_mml
+def by_girth(y, name="twopl_mml"):
+    import girth
 
     start = time.perf_counter()
-    result = twopl_mml(np.ascontiguousarray(y.T))
+    result = getattr(girth, name)(np.ascontiguousarray(y.T))
     seconds = time.perf_counter() - start
     a, b = result["Discrimination"], result["Difficulty"]
     return seconds, a, -a * b
 
 
 def by_girth_jml(y):
-    from girth import twopl_jml
-
-    start = time.perf_counter()
-    result = twopl_jml(np.ascontiguousarray(y.T))
-    seconds = time.perf_counter() - start
-    a, b = result["Discrimination"], result["Difficulty"]
-    return seconds, a, -a * b
+    return by_girth(y, "twopl_jml")
 
 
 if __name__ == "__main__":

@@ -66,3 +66,10 @@ def h03() -> dict[str, mtlirt.Responses]:
 @pytest.fixture(scope="session")
 def h03_golden() -> dict:
     return json.loads(shared("golden", "rmtl_h03.json").read_text())["objective"]
+
+
+def wide(responses):
+    """Scores as a frame, and the domain of each column."""
+    items = responses.items
+    frame = pd.DataFrame(responses.scores, index=responses.models, columns=items["item"])
+    return frame, dict(zip(items["item"], items["domain"], strict=True))

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from mtlirt.errors import InputError
 from mtlirt.results import tables
 from mtlirt.solvers.ability import Coupling
 from mtlirt.solvers.solution import Status
@@ -225,12 +224,6 @@ class Fit:
             f"Fit: {len(self.theta):,} models x {len(self.items):,} items in {len(self.domains)} domains, "
             f"lam = {self.lam:g}, objective {self.objective:.6g}, {self.status.name.lower().replace('_', ' ')}"
         )
-
-
-def require(condition: bool, message: str) -> None:
-    """Raise InputError with `message` unless `condition` holds."""
-    if not condition:
-        raise InputError(message)
 
 
 def as_array(frame: pd.DataFrame | pd.Series) -> np.ndarray:

@@ -45,7 +45,7 @@ def test_without_domains():
     assert r.domains == ("all",)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), j=st.integers(1, 12), missing=st.floats(0, 0.8))
 def test_row_order_does_not_matter(seed, n, j, missing):
     rng = np.random.default_rng(seed)

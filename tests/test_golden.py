@@ -7,6 +7,10 @@ import pytest
 from conftest import shared
 
 import mtlirt
+from mtlirt.core.angle import sines
+from mtlirt.core.likelihood import cell_sums
+from mtlirt.core.problem import make_problem
+from mtlirt.core.start import cold_start
 
 LAMS = ["0", "1.0", "2.0", "4.0", "inf"]
 LEADERBOARD_LAMS = ["0", "10", "30", "60", "100", "200", "inf"]
@@ -94,6 +98,20 @@ def test_block_on_the_leaderboard(leaderboard, leaderboard_golden, lam):
 def test_block_on_the_leaderboard_from_the_ends(leaderboard, leaderboard_golden, ends, lam, start):
     fit = mtlirt.fit_mtl(leaderboard, float(lam), init=ends[start])
     check_leaderboard(fit, leaderboard_golden, lam)
+
+
+@pytest.mark.parametrize("lam", LEADERBOARD_LAMS[1:-1])
+def test_block_on_the_leaderboard_from_a_cold_start(leaderboard, leaderboard_golden, lam):
+    blocks = [leaderboard.block(domain) for domain in leaderboard.domains]
+    ones = np.ones(len(blocks))
+    problem = make_problem(blocks, 1 / leaderboard.sizes.to_numpy(), ones, C=4.0)
+    solution = mtlirt.Block().solve(problem, float(lam), cold_start(problem, borrow=True))
+    loss = problem.weights @ cell_sums(problem, solution.theta, solution.a, solution.d).nll
+    sine = sines(solution.general, solution.theta)[~solution.fused].sum()
+    best = leaderboard_golden["best_known"][lam]["objective"]
+    assert (loss + float(lam) * sine) / best - 1 < 1e-6  # the bound
+    objective = np.array([row["objective"] for row in solution.trace])
+    assert (np.diff(objective) <= 1e-10 * objective[1:]).all()  # the bound on a rise
 
 
 def test_leaderboard_thresholds(leaderboard, leaderboard_golden):

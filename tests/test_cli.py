@@ -95,6 +95,10 @@ def test_demo_and_score(tmp_path):
     # the fit stops at 1e-10 of its objective, which leaves traits its root
     assert (scored["general"] - fitted["general"]).dropna().abs().max() < 2e-3
     assert len(scored) == 2
+    done = run("score", "mtlirt-demo", "new.parquet", "--out", "mtlirt-demo", "--force", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_csv(tmp_path / "mtlirt-demo" / "scores.csv")) == 2
+    assert mtlirt.load(tmp_path / "mtlirt-demo" / "fit").converged  # scoring into a fit's folder keeps the fit
 
 
 def test_wide_table_with_prefix_domains(small, tmp_path):

@@ -99,7 +99,7 @@ def fit(
         )
         result = fit_mtl(table, lam, solver=Block() if solver is SolverName.block else Adam())
     result.settings["seed"] = seed
-    _report(result, out, force, quiet)
+    _report(result, out, quiet)
 
 
 @app.command()
@@ -139,7 +139,7 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     check_folder(out, force)
     with _talk(quiet):
         result = fit_mtl(demo_responses(), 1.0)
-    _report(result, out, force, quiet)
+    _report(result, out, quiet)
 
 
 def _read(path: Path, domain_by: DomainBy | None, **columns: Any) -> Responses:
@@ -148,7 +148,7 @@ def _read(path: Path, domain_by: DomainBy | None, **columns: Any) -> Responses:
     return read_responses(path, domains=None if domain_by is None else domain_by.value, **columns)
 
 
-def _report(result: Fit, out: Path, force: bool, quiet: bool) -> None:
+def _report(result: Fit, out: Path, quiet: bool) -> None:
     from mtlirt.cli.output import write_fit
 
     write_fit(result, out)

@@ -46,12 +46,14 @@ def write_fit(fit: Fit, folder: Path) -> None:
     if not fit.gaps.empty:
         files["gaps.csv"] = fit.gaps
     write(folder, files)
+    if fit.gaps.empty:
+        _remove(folder / "gaps.csv")
 
 
 def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit]) -> None:
     """Write frames as csv, texts, and fits as folders: staged first, then moved into place together.
 
-    Results that are not written anew are removed, so that a folder never mixes two runs; other files stay.
+    Files of the same names are replaced, all others stay.
     """
     made = not folder.exists()
     try:
@@ -62,9 +64,8 @@ def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit]) -> None:
     try:
         for name, content in files.items():
             _write(stage / name, content)
-        for name in _RESULTS:
-            _remove(folder / name)
         for name in files:
+            _remove(folder / name)
             (stage / name).rename(folder / name)
         made = False
     except OSError as error:

@@ -58,6 +58,12 @@ class Problem:
         """(T,) number of items per domain."""
         return np.array([d.right.shape[1] for d in self.domains])
 
+    @property
+    def sine_weights(self) -> np.ndarray:
+        """(T,) penalty weights; for two domains the penalty is one sine and carries the lighter weight."""
+        weights = self.penalty_weights
+        return weights if len(weights) != 2 else np.full(2, weights.min())
+
     @cached_property
     def item_domain(self) -> np.ndarray:
         """(J,) the domain number of each item."""

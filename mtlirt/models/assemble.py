@@ -26,12 +26,6 @@ def domain_index(responses: Responses) -> pd.Index:
     return pd.Index(responses.domains, name="domain", dtype=str)
 
 
-def pair_weights(problem: Problem) -> np.ndarray:
-    """(T,) penalty weights; for two domains the penalty is one sine and carries the lighter weight."""
-    weights = problem.penalty_weights
-    return weights if len(weights) != 2 else np.full(2, weights.min())
-
-
 def thresholds(problem: Problem, pooled: Solution) -> np.ndarray:
     """(T,) the lam from which each domain stays fused at the pooled fit; 0 for a single domain."""
     if len(problem.domains) == 1:
@@ -40,7 +34,7 @@ def thresholds(problem: Problem, pooled: Solution) -> np.ndarray:
     der = field.derivatives(pooled.theta)
     ones = np.ones_like(pooled.theta)
     residual = newton_direction(pooled.theta, der.gradient, der.curvature, ones, problem.C).residual
-    return np.sqrt(problem.n_models) * np.linalg.norm(residual, axis=1) / pair_weights(problem)
+    return np.sqrt(problem.n_models) * np.linalg.norm(residual, axis=1) / problem.sine_weights
 
 
 def assemble(
@@ -110,7 +104,7 @@ def _penalty(problem: Problem, lam: float, solution: Solution) -> float:
     if lam in (0, math.inf) or T == 1 or solution.fused.all():
         return 0.0
     if T == 2:
-        return float(lam * pair_weights(problem)[0] * sines(solution.theta[0], solution.theta[1:])[0])
+        return float(lam * problem.sine_weights[0] * sines(solution.theta[0], solution.theta[1:])[0])
     sine = np.where(solution.fused, 0.0, sines(solution.general, solution.theta))
     return float(lam * (problem.penalty_weights @ sine))
 
@@ -119,7 +113,7 @@ def _coupling(problem: Problem, lam: float, solution: Solution, at_traits: CellS
     separate = lam == 0 and len(problem.domains) > 1
     known = problem.answers_per_model > 0 if separate else np.ones_like(solution.theta, dtype=bool)
     off_box = known & (np.abs(solution.theta) < problem.C * (1 - 1e-9))
-    weights = np.zeros(len(problem.domains)) if lam in (0, math.inf) else lam * pair_weights(problem)
+    weights = np.zeros(len(problem.domains)) if lam in (0, math.inf) else lam * problem.sine_weights
     gradient = problem.weights[:, None] * at_traits.gradient
     fused = solution.fused & (not separate)
     return coupling_of(solution.theta, solution.general, fused, weights, gradient, off_box)

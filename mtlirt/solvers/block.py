@@ -91,10 +91,7 @@ class Block:
 def _space(problem: Problem, lam: float, pooled: bool) -> Space:
     """Penalty weights and absences. For two domains both carry the lighter weight: the penalty is one sine."""
     T, N = (1 if pooled else len(problem.domains)), problem.n_models
-    if pooled or lam == 0:
-        weights = np.zeros(T)
-    else:
-        weights = lam * (problem.penalty_weights if T > 2 else np.full(2, problem.penalty_weights.min()))
+    weights = np.zeros(T) if pooled or lam == 0 else lam * problem.sine_weights
     separate = lam == 0 and len(problem.domains) > 1
     return Space(problem.C, weights, (problem.answers_per_model > 0).astype(float) if separate else np.ones((T, N)))
 

@@ -12,6 +12,7 @@ from mtlirt._version import __version__ as __version__
 _WHERE = {
     "Adam": "mtlirt.solvers.adam",
     "Block": "mtlirt.solvers.block",
+    "CVResult": "mtlirt.selection.cv_result",
     "ConvergenceWarning": "mtlirt.errors",
     "DataWarning": "mtlirt.errors",
     "Fit": "mtlirt.results.fit",
@@ -20,11 +21,16 @@ _WHERE = {
     "InputError": "mtlirt.errors",
     "LineMedian": "mtlirt.core.angle",
     "MtlirtError": "mtlirt.errors",
+    "Path": "mtlirt.selection.path",
+    "PoolingComparison": "mtlirt.selection.compare",
     "Responses": "mtlirt.data",
     "Simulation": "mtlirt.simulation.heterogeneity",
     "Status": "mtlirt.solvers.solution",
+    "compare_pooling": "mtlirt.selection.compare",
+    "cv_mtl": "mtlirt.selection.cv",
     "fit_mtl": "mtlirt.models.mtl",
     "fusion_thresholds": "mtlirt.models.mtl",
+    "lambda_path": "mtlirt.selection.path",
     "line_median": "mtlirt.core.angle",
     "load": "mtlirt.results.store",
     "progress": "mtlirt._progress",
@@ -36,6 +42,7 @@ _MODULES = ("datasets",)
 __all__ = [
     "Adam",
     "Block",
+    "CVResult",
     "ConvergenceWarning",
     "DataWarning",
     "Fit",
@@ -44,12 +51,17 @@ __all__ = [
     "InputError",
     "LineMedian",
     "MtlirtError",
+    "Path",
+    "PoolingComparison",
     "Responses",
     "Simulation",
     "Status",
+    "compare_pooling",
+    "cv_mtl",
     "datasets",
     "fit_mtl",
     "fusion_thresholds",
+    "lambda_path",
     "line_median",
     "load",
     "progress",
@@ -67,6 +79,10 @@ if TYPE_CHECKING:
     from mtlirt.readers.tables import read_responses
     from mtlirt.results.fit import Fit
     from mtlirt.results.store import load
+    from mtlirt.selection.compare import PoolingComparison, compare_pooling
+    from mtlirt.selection.cv import cv_mtl
+    from mtlirt.selection.cv_result import CVResult
+    from mtlirt.selection.path import Path, lambda_path
     from mtlirt.simulation.heterogeneity import HeterogeneityDesign, Simulation, simulate
     from mtlirt.solvers.adam import Adam
     from mtlirt.solvers.block import Block

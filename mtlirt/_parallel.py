@@ -1,10 +1,21 @@
 """The only door to threads and processes."""
 
-from collections.abc import Iterator
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from mtlirt.errors import InputError
+
+_LOOK_EVERY = 0.3  # seconds between two looks at what the processes have done
+
+Tick = Callable[[], None]
 
 
 @cache
@@ -22,3 +33,72 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def run_tasks(
+    function: Callable[[Any, Tick], Any],
+    tasks: Sequence[Any],
+    n_jobs: int,
+    advance: Callable[[int], None] | None = None,
+) -> list[Any]:
+    """[function(task, tick) for each task], in the order of the tasks, on `n_jobs` processes (-1: one for each core).
+
+    Each task calls tick() whenever a step of its work is done; `advance` is told the number of ticks. BLAS runs on one
+    thread in every task, so the numbers do not depend on n_jobs.
+    """
+    if not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
+        raise InputError(f"n_jobs must be a positive whole number, or -1 for all cores, not {n_jobs!r}")
+    if n_jobs == 1 or len(tasks) == 1:
+        with one_blas_thread():
+            return [function(task, _silent if advance is None else lambda: advance(1)) for task in tasks]
+    from joblib import Parallel, delayed
+
+    with _ticks(advance) as tick:
+        return list(Parallel(n_jobs=n_jobs)(delayed(_on_one_thread)(function, task, tick) for task in tasks))
+
+
+def _on_one_thread(function: Callable[[Any, Tick], Any], task: Any, tick: Tick) -> Any:
+    with one_blas_thread():
+        return function(task, tick)
+
+
+def _silent() -> None:
+    """Nobody counts."""
+
+
+class _FileTick:
+    """Counts across processes: every tick appends one byte to a file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self) -> None:
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        os.write(handle, b".")
+        os.close(handle)
+
+
+@contextmanager
+def _ticks(advance: Callable[[int], None] | None) -> Iterator[Tick]:
+    """A tick that can be sent to other processes, and a thread that passes the counts on to `advance`."""
+    if advance is None:
+        yield _silent
+        return
+    with tempfile.NamedTemporaryFile(prefix="mtlirt-ticks-") as file:
+        done = threading.Event()
+
+        def watch() -> None:
+            seen = 0
+            while not done.wait(_LOOK_EVERY):
+                now = Path(file.name).stat().st_size
+                if now > seen:
+                    advance(now - seen)
+                seen = now
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield _FileTick(file.name)
+        finally:
+            done.set()
+            watcher.join()

@@ -22,9 +22,17 @@ def progress() -> Iterator[None]:
     ...     pass
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("elapsed,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         token = _shown.set(bars)
         try:
@@ -47,5 +55,24 @@ def track(what: str) -> Iterator[Callable[[dict[str, float]], None]]:
 
     try:
         yield show
+    finally:
+        bars.remove_task(task)
+
+
+@contextmanager
+def count(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that is told how many of `total` steps were done since the last call; None if nobody looks."""
+    bars = _shown.get()
+    if bars is None:
+        yield None
+        return
+    task = bars.add_task(f"{what}: 0 of {total}", total=total)
+
+    def advance(steps: int) -> None:
+        bars.advance(task, steps)
+        bars.update(task, description=f"{what}: {bars.tasks[bars.task_ids.index(task)].completed:.0f} of {total}")
+
+    try:
+        yield advance
     finally:
         bars.remove_task(task)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mtlirt.core.field import softplus, tabulate
+from mtlirt.core.field import tabulate
 from mtlirt.core.grid import MONOMIALS, ORDER, Grid, horner, horner_value
+from mtlirt.core.likelihood import softplus
 from mtlirt.core.problem import make_problem
 
 # Largest errors of one item, measured over 25 slopes in [0, C], 41 intercepts in [-C, C] and 20,001 traits

@@ -18,7 +18,8 @@ def main() -> None:
     except FitError as error:
         _stop(str(error), 1)
     except KeyboardInterrupt:
-        _stop("interrupted; nothing was written", 130)
+        kept = "; the same command goes on from the work that is kept" if "--resume" in sys.argv else ""
+        _stop(f"interrupted; no results were written{kept}", 130)
     except MemoryError:
         _stop("out of memory: fit fewer models, items or domains at once", 1)
 

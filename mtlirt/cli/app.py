@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mtlirt.cli.answers import Read, reads_answers
+
 if TYPE_CHECKING:
-    from mtlirt.data import Responses
     from mtlirt.results.fit import Fit
 
 app = typer.Typer(
@@ -26,7 +27,14 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Column = Annotated[str, typer.Option(help="Column of a long table.", rich_help_panel="Columns of a long table")]
+_CV = "Cross-validation"
+Folds = Annotated[int, typer.Option(help="Number of folds.", rich_help_panel=_CV)]
+Seed = Annotated[int, typer.Option(help="Seed of the folds.", rich_help_panel=_CV)]
+Jobs = Annotated[int, typer.Option(help="Processes; -1: one per core. The results are the same.", rich_help_panel=_CV)]
+Resume = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps finished work, to go on after an interruption.", rich_help_panel=_CV),
+]
 
 
 class SolverName(StrEnum):
@@ -36,13 +44,26 @@ class SolverName(StrEnum):
     adam = "adam"
 
 
-class DomainBy(StrEnum):
-    """Rules that read a domain from an item's name."""
+class GridName(StrEnum):
+    """Grids of lam by name."""
 
-    prefix = "prefix"
+    threshold = "threshold"
+    paper = "paper"
 
 
-Prefix = Annotated[DomainBy | None, typer.Option(help="prefix: domain = item's text before the first dot.")]
+class SchemeName(StrEnum):
+    """What a fold holds out."""
+
+    cells = "cells"
+    items = "items"
+
+
+Grid = Annotated[
+    GridName,
+    typer.Option(help="threshold: .03 to 1 times lam_max. paper: C_lambda = .1 to 2.", rich_help_panel=_CV),
+]
+Scheme = Annotated[SchemeName, typer.Option(help="What a fold holds out: answers or items.", rich_help_panel=_CV)]
+Solver = Annotated[SolverName, typer.Option(help="block, or adam, the paper's.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -57,63 +78,144 @@ def _version(
 
 
 @app.command()
+@reads_answers
 def fit(
-    responses: Annotated[Path, typer.Argument(help="Table of answers: .csv, .csv.gz, .parquet or .jsonl.")],
-    lam: Annotated[float, typer.Option(help="Penalty weight: 0 separate domains, inf one trait for all.")],
+    read: Read,
     out: Out,
-    solver: Annotated[SolverName, typer.Option(help="block, or adam, the paper's.")] = SolverName.block,
-    domain_by: Prefix = None,
-    seed: Annotated[int, typer.Option(help="Recorded with the results; a fit at a given lam has no random step.")] = 0,
+    lam: Annotated[
+        str, typer.Option(help="Penalty weight: cv chooses it; 0 separate domains, inf one trait for all.")
+    ] = "cv",
+    solver: Solver = SolverName.block,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    resume: Resume = None,
     force: Force = False,
     quiet: Quiet = False,
-    model_col: Column = "model",
-    domain_col: Column = "domain",
-    item_col: Column = "item",
-    score_col: Column = "score",
-    option_col: Column = "option",
-    probs_col: Column = "probs",
-    key_col: Column = "key",
-    n_options_col: Column = "n_options",
-    trials_col: Column = "trials",
 ) -> None:
-    """Fit the multi-domain 2PL: scores.csv, items.csv, heterogeneity.csv, trace.csv, summary.txt and the folder fit."""
-    from mtlirt.cli.output import check_folder
-    from mtlirt.models.mtl import fit_mtl
-    from mtlirt.solvers.adam import Adam
-    from mtlirt.solvers.block import Block
+    """Fit the multi-domain 2PL: one score per domain and a general score for every model, and the items.
 
+    Writes scores.csv, items.csv, heterogeneity.csv, trace.csv, summary.txt and the folder fit; and, where lam is chosen
+    by cross-validation, cv.csv and per_domain.csv.
+    """
+    from mtlirt.cli.output import check_folder
+    from mtlirt.errors import InputError
+    from mtlirt.models.mtl import fit_mtl
+    from mtlirt.models.settings import check_lam
+    from mtlirt.selection.cv import cv_mtl
+
+    weight: Any = lam if lam == "cv" else check_lam(lam)
+    if lam != "cv" and resume is not None:
+        raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
+    more = {}
     with _talk(quiet):
-        table = _read(
-            responses,
-            domain_by,
-            model=model_col,
-            domain=domain_col,
-            item=item_col,
-            score=score_col,
-            option=option_col,
-            probs=probs_col,
-            key=key_col,
-            n_options=n_options_col,
-            trials=trials_col,
-        )
-        result = fit_mtl(table, lam, solver=Block() if solver is SolverName.block else Adam())
-    result.settings["seed"] = seed
-    _report(result, out, quiet)
+        table = read()
+        if lam == "cv" and len(table.domains) > 1:
+            cv = cv_mtl(table, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver))
+            result = cv.fit
+            more = {"cv.csv": cv.table, "per_domain.csv": cv.per_domain}
+        else:
+            result = fit_mtl(table, weight, solver=_solver(solver))
+            result.settings["seed"] = seed
+    _report(result, out, quiet, more)
 
 
 @app.command()
-def score(
-    fit: Annotated[Path, typer.Argument(help="A saved fit: the folder `fit`, or the results folder it lies in.")],
-    new: Annotated[Path, typer.Argument(help="Answers of new models to fitted items.")],
+@reads_answers
+def cv(
+    read: Read,
     out: Out,
-    domain_by: Prefix = None,
+    grid: Grid = GridName.threshold,
+    scheme: Scheme = SchemeName.cells,
+    solver: Solver = SolverName.block,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    resume: Resume = None,
     force: Force = False,
     quiet: Quiet = False,
-    model_col: Column = "model",
-    domain_col: Column = "domain",
-    item_col: Column = "item",
-    score_col: Column = "score",
+) -> None:
+    """How much should the domains borrow? The penalty weight by cross-validation.
+
+    Writes cv.csv (the curve), folds.csv, per_domain.csv, path.csv and sines.csv (the path of all answers), summary.txt.
+    """
+    from mtlirt.cli.output import check_folder, write
+    from mtlirt.selection.cv import cv_mtl
+
+    check_folder(out, force)
+    with _talk(quiet):
+        result = cv_mtl(
+            read(),
+            grid=grid.value,
+            scheme=scheme.value,
+            folds=folds,
+            seed=seed,
+            n_jobs=jobs,
+            resume=resume,
+            solver=_solver(solver),
+        )
+    files: dict[str, Any] = {
+        "cv.csv": result.table,
+        "folds.csv": result.folds,
+        "per_domain.csv": result.per_domain,
+        "path.csv": result.path.table,
+        "sines.csv": result.path.sines.reset_index(),
+        "summary.txt": f"{result}\n",
+    }
+    write(out, files)
+    _say(result, out, files, quiet)
+
+
+@app.command()
+@reads_answers
+def compare(
+    read: Read,
+    out: Out,
+    top: Annotated[int, typer.Option(help="Number of leading models whose overlap is counted.")] = 20,
+    solver: Solver = SolverName.block,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    resume: Resume = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Separate domains, the chosen penalty, complete pooling and mean scores side by side.
+
+    Writes compare.csv, per_domain.csv, ranks.csv, rank_correlation.csv, top_shared.csv, flat_items.csv, cv.csv and
+    summary.txt.
+    """
+    from mtlirt.cli.output import check_folder, write
+    from mtlirt.selection.compare import compare_pooling
+
+    check_folder(out, force)
+    with _talk(quiet):
+        result = compare_pooling(
+            read(), top=top, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver)
+        )
+    files: dict[str, Any] = {
+        "compare.csv": result.table,
+        "per_domain.csv": result.per_domain,
+        "ranks.csv": result.movers,
+        "rank_correlation.csv": result.rank_correlation.rename_axis("regime").reset_index(),
+        "top_shared.csv": result.top_shared.rename_axis("regime").reset_index(),
+        "flat_items.csv": result.flat_items,
+        "cv.csv": result.cv.table,
+        "summary.txt": f"{result}\n",
+    }
+    write(out, files)
+    _say(result, out, files, quiet)
+
+
+@app.command()
+@reads_answers
+def score(
+    fit: Annotated[Path, typer.Argument(help="A saved fit: the folder `fit`, or the results folder it lies in.")],
+    read: Read,
+    out: Out,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Score new models with the fitted items held fixed: scores.csv."""
     from mtlirt.cli.output import check_folder, write
@@ -122,8 +224,7 @@ def score(
     check_folder(out, force)
     with _talk(quiet):
         fitted = load(fit / "fit" if (fit / "fit").is_dir() else fit)
-        table = _read(new, domain_by, model=model_col, domain=domain_col, item=item_col, score=score_col)
-        scores = fitted.score(table)
+        scores = fitted.score(read())
     write(out, {"scores.csv": scores})
     if not quiet:
         typer.echo(f"{len(scores):,} models scored against {len(fitted.items):,} items: {out / 'scores.csv'}")
@@ -139,22 +240,27 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     check_folder(out, force)
     with _talk(quiet):
         result = fit_mtl(demo_responses(), 1.0)
-    _report(result, out, quiet)
+    _report(result, out, quiet, {})
 
 
-def _read(path: Path, domain_by: DomainBy | None, **columns: Any) -> Responses:
-    from mtlirt.readers.tables import read_responses
+def _solver(name: SolverName) -> Any:
+    from mtlirt.solvers.adam import Adam
+    from mtlirt.solvers.block import Block
 
-    return read_responses(path, domains=None if domain_by is None else domain_by.value, **columns)
+    return Block() if name is SolverName.block else Adam()
 
 
-def _report(result: Fit, out: Path, quiet: bool) -> None:
-    from mtlirt.cli.output import write_fit
+def _report(result: Fit, out: Path, quiet: bool, more: dict[str, Any]) -> None:
+    from mtlirt.cli.output import FIT_FILES, fit_files, write
 
-    write_fit(result, out)
+    files = {**fit_files(result), **more}
+    write(out, files, stale=FIT_FILES)
+    _say(result.summary(), out, files, quiet)
+
+
+def _say(result: object, out: Path, files: dict[str, Any], quiet: bool) -> None:
     if not quiet:
-        typer.echo(str(result.summary()))
-        typer.echo(f"\nResults are in {out}: scores.csv, items.csv, heterogeneity.csv, trace.csv, summary.txt, fit/")
+        typer.echo(f"{result}\n\nResults are in {out}: {', '.join(files)}")
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,7 +16,18 @@ from mtlirt.errors import InputError
 if TYPE_CHECKING:
     from mtlirt.results.fit import Fit
 
-_RESULTS = ("scores.csv", "items.csv", "heterogeneity.csv", "trace.csv", "gaps.csv", "summary.txt", "fit")
+FIT_FILES = (
+    "scores.csv",
+    "items.csv",
+    "heterogeneity.csv",
+    "trace.csv",
+    "gaps.csv",
+    "cv.csv",
+    "per_domain.csv",
+    "summary.txt",
+    "fit",
+)
+_RESULTS = (*FIT_FILES, "compare.csv", "folds.csv", "path.csv")
 
 
 def check_folder(folder: Path, force: bool) -> None:
@@ -33,9 +44,9 @@ def check_folder(folder: Path, force: bool) -> None:
         raise InputError(f"{folder}: cannot be written; choose another --out")
 
 
-def write_fit(fit: Fit, folder: Path) -> None:
-    """All files of a fit."""
-    files: dict[str, pd.DataFrame | str | Fit] = {
+def fit_files(fit: Fit) -> dict[str, Any]:
+    """All files of a fit by name."""
+    files: dict[str, Any] = {
         "scores.csv": fit.scores(),
         "items.csv": fit.items,
         "heterogeneity.csv": fit.heterogeneity(),
@@ -43,17 +54,13 @@ def write_fit(fit: Fit, folder: Path) -> None:
         "summary.txt": f"{fit.summary()}\n",
         "fit": fit,
     }
-    if not fit.gaps.empty:
-        files["gaps.csv"] = fit.gaps
-    write(folder, files)
-    if fit.gaps.empty:
-        _remove(folder / "gaps.csv")
+    return files if fit.gaps.empty else {**files, "gaps.csv": fit.gaps}
 
 
-def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit]) -> None:
+def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit], stale: Collection[str] = ()) -> None:
     """Write frames as csv, texts, and fits as folders: staged first, then moved into place together.
 
-    Files of the same names are replaced, all others stay.
+    Files of the same names are replaced, those named in `stale` are removed, all others stay.
     """
     made = not folder.exists()
     try:
@@ -64,6 +71,8 @@ def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit]) -> None:
     try:
         for name, content in files.items():
             _write(stage / name, content)
+        for name in {*stale} - {*files}:
+            _remove(folder / name)
         for name in files:
             _remove(folder / name)
             (stage / name).rename(folder / name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtlirt.core.grid import MONOMIALS, ORDER, Grid, horner, horner_value
+from mtlirt.core.likelihood import softplus
 from mtlirt.core.problem import Problem
 
 
@@ -102,13 +103,3 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray) -> Fiel
         windows = np.lib.stride_tricks.sliding_window_view(table, ORDER, axis=1)
         table = np.moveaxis(windows @ MONOMIALS.T, 2, 0).copy()
     return Field(grid, table, shared, slope, constant)
-
-
-def softplus(z: np.ndarray) -> np.ndarray:
-    """log(1 + exp(z)) without overflow."""
-    out = np.abs(z)
-    np.negative(out, out=out)
-    np.exp(out, out=out)
-    np.log1p(out, out=out)
-    out += np.maximum(z, 0.0)
-    return out

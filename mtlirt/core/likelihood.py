@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlirt.core.problem import Problem
+from mtlirt.core.problem import Problem, row_chunks
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,28 @@ def information(problem: Problem, trait: np.ndarray, a: np.ndarray, d: np.ndarra
     return out
 
 
+def held_out_nll(right: np.ndarray, chosen: np.ndarray, trait: np.ndarray, a: np.ndarray, d: np.ndarray) -> float:
+    """Negative log-likelihood of the `chosen` cells (N, J) of one domain's scores, at trait (N,), a and d (J,)."""
+    total = 0.0
+    for rows in row_chunks(*right.shape):
+        cells = chosen[rows]
+        z = (np.multiply.outer(trait[rows], a) + d)[cells]
+        total += float(softplus(z).sum() - right[rows][cells] @ z)
+    return total
+
+
 def _pieces(problem: Problem) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray | None, slice]]:
     """Domain number, models, scores, observed and items, in pieces that fit in cache."""
     for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
         for rows, right, observed in answers.chunks():
             yield t, rows, right, observed, items
+
+
+def softplus(z: np.ndarray) -> np.ndarray:
+    """log(1 + exp(z)) without overflow."""
+    out = np.abs(z)
+    np.negative(out, out=out)
+    np.exp(out, out=out)
+    np.log1p(out, out=out)
+    out += np.maximum(z, 0.0)
+    return out

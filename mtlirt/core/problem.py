@@ -23,10 +23,7 @@ class DomainAnswers:
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
         """Yield (rows, right, observed) as float64 pieces that fit in cache."""
-        n, j = self.right.shape
-        step = max(1, _CHUNK_CELLS // j)
-        for start in range(0, n, step):
-            rows = slice(start, start + step)
+        for rows in row_chunks(*self.right.shape):
             right = self.right[rows].astype(np.float64, copy=False)
             observed = None if self.observed is None else self.observed[rows].astype(np.float64, copy=False)
             yield rows, right, observed
@@ -123,6 +120,12 @@ class Problem:
             for rows, right, _ in answers.chunks():
                 out[t, rows] = right @ a[where]
         return out
+
+
+def row_chunks(n: int, j: int) -> Iterator[slice]:
+    """Slices of the rows of an (n, j) array whose cells, as float64, fit in cache."""
+    step = max(1, _CHUNK_CELLS // j)
+    return (slice(start, start + step) for start in range(0, n, step))
 
 
 def make_problem(blocks: list[np.ndarray], weights: np.ndarray, penalty_weights: np.ndarray, C: float) -> Problem:

@@ -1,6 +1,6 @@
 """Start values from the answers alone: never the truth, never answers that were held out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,3 +41,22 @@ def cold_start(problem: Problem, borrow: bool) -> Start:
     d = np.clip(np.log((k + 0.5) / (n - k + 0.5)), -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT)
     bound = min(1.0, problem.C)
     return Start(theta, general, np.full(len(d), bound), np.clip(d, -problem.C, problem.C))
+
+
+def warm_start(problem: Problem, start: Start, lam: float) -> Start:
+    """`start`, which may come from another lam or another C, made feasible at this one.
+
+    A NaN in theta marks a trait that a fit at lam = 0 left open: it takes the general trait, or 0 at lam = 0.
+    """
+    C, present = problem.C, problem.answers_per_model > 0
+    general = start.general
+    fused = (start.theta == general).all(axis=1)
+    if np.abs(general).max() > C and (fused.any() or lam == np.inf):
+        general = project(general[None], C)[0]
+    theta = np.where(np.isnan(start.theta), general, start.theta)
+    if lam == 0:
+        theta = theta if present.all() else np.where(present, theta, 0.0)
+        theta = project(theta, C, None if present.all() else present)
+    else:
+        theta = np.where(fused[:, None], general, project(theta, C))
+    return replace(start, theta=theta, general=general, a=np.clip(start.a, 0, C), d=np.clip(start.d, -C, C))

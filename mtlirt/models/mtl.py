@@ -4,40 +4,34 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from mtlirt._parallel import one_blas_thread
 from mtlirt._progress import track
-from mtlirt.core.problem import Problem, make_problem
-from mtlirt.core.projection import check_box, project
-from mtlirt.core.start import Start, cold_start
+from mtlirt.core.problem import Problem
+from mtlirt.core.start import Start, cold_start, warm_start
 from mtlirt.data import Responses
-from mtlirt.data.checks import check_estimable
 from mtlirt.errors import ConvergenceWarning, FitError, InputError
 from mtlirt.models.assemble import assemble, domain_index, thresholds
+from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver, check_choice, check_lam
 from mtlirt.results.fit import Fit
 from mtlirt.solvers.adam import Adam
 from mtlirt.solvers.block import Block
 from mtlirt.solvers.solution import Solution, Status
 
-Solver = Block | Adam
-_BLOCK = Block()
 _POOLED = Block(tol=1e-13)  # thresholds are gradients, whose error is the root of the objective's: 1e-6 needs 1e-12
-PenaltyWeights = Mapping[str, float] | None
 
 
 def fit_mtl(
     responses: Responses,
-    lam: float,
+    lam: float | Literal["cv"] = "cv",
     *,
-    solver: Solver = _BLOCK,
+    solver: Solver = BLOCK,
     C: float = 4.0,
-    missing_weight: Literal["observed", "paper"] = "observed",
+    missing_weight: MissingWeight = "observed",
     penalty_weights: PenaltyWeights = None,
     init: Fit | None = None,
     on_fail: Literal["warn", "raise", "ignore"] = "warn",
@@ -57,13 +51,14 @@ def fit_mtl(
         fitted as fractions.
     lam : penalty weight, from 0 (each domain separately) to math.inf (one trait for all domains). It has the units of
         the loss, so useful values grow with the number of models; `fusion_thresholds` gives the value from which
-        nothing changes any more, and .03 to 1 times it is the usual range.
+        nothing changes any more, and .03 to 1 times it is the usual range. "cv" chooses it by 5-fold cross-validation:
+        `cv_mtl` with its defaults, which see for the curve, more processes and other folds.
     solver : `Block()` by default, or `Adam()`, the paper's.
     C : bound of traits, slopes and intercepts; 4 is usual, and results hardly depend on it unless slopes sit on it.
     missing_weight : "observed" gives domain t the weight 1 / (J_t * share of its cells that are answered), so that lam
         means the same with and without missing cells; "paper" gives 1 / J_t.
     penalty_weights : weight of each domain in the penalty, by name; default 1 each.
-    init : a fit of the same models and items to start from.
+    init : a fit of the same models and items to start from, where lam is given.
     on_fail : what to do if the solver stops before its rule holds: a ConvergenceWarning, a FitError, or nothing.
 
     Returns
@@ -84,25 +79,27 @@ def fit_mtl(
 
     >>> import mtlirt
     >>> demo = mtlirt.datasets.demo()
-    >>> fit = mtlirt.fit_mtl(demo, lam=1.0)
+    >>> fit = mtlirt.fit_mtl(demo, lam=1.0)  # lam="cv" or nothing: chosen by cross-validation
     >>> fit.converged
     True
     """
-    lam = _check_arguments(lam, missing_weight, on_fail, solver)
-    problem = _problem(responses, C, missing_weight, penalty_weights)
-    settings: dict[str, Any] = {
-        "solver": {"name": type(solver).__name__, **asdict(solver)},
-        "C": float(C),
-        "missing_weight": missing_weight,
-        "penalty_weights": None if penalty_weights is None else {k: float(v) for k, v in penalty_weights.items()},
-    }
+    check_choice("on_fail", on_fail, ("warn", "raise", "ignore"))
+    settings = Settings(solver, C, missing_weight, penalty_weights)
+    if lam == "cv":
+        if init is not None:
+            raise InputError('init goes with a given lam, not with lam="cv"')
+        fit = _cross_validated(responses, settings)
+        _report_status(fit, on_fail)
+        return fit
+    lam = check_lam(lam)
+    problem = settings.problem(responses)
     pooled, lam_max = _pooled(problem, responses, init, settings)
     start = _start(problem, responses, lam, init, pooled, solver)
-    if lam == math.inf and init is None and pooled is not None and solver == _BLOCK:
+    if lam == math.inf and init is None and pooled is not None and solver == BLOCK:
         solution = pooled
     else:
         solution = _solve(problem, lam, start, solver)
-    fit = assemble(responses, problem, lam, lam_max, solution, settings)
+    fit = assemble(responses, problem, lam, lam_max, solution, settings.record())
     _report_status(fit, on_fail)
     return fit
 
@@ -111,7 +108,7 @@ def fusion_thresholds(
     responses: Responses,
     *,
     C: float = 4.0,
-    missing_weight: Literal["observed", "paper"] = "observed",
+    missing_weight: MissingWeight = "observed",
     penalty_weights: PenaltyWeights = None,
 ) -> pd.Series:
     """The penalty weight from which each domain stays fused to the general trait, at the pooled fit.
@@ -128,53 +125,28 @@ def fusion_thresholds(
     >>> bool((mtlirt.fusion_thresholds(mtlirt.datasets.demo()) > 0).all())
     True
     """
-    problem = _problem(responses, C, missing_weight, penalty_weights)
-    solution = _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
+    problem = Settings(BLOCK, C, missing_weight, penalty_weights).problem(responses)
+    solution = pooled_solution(problem)
     return pd.Series(thresholds(problem, solution), index=domain_index(responses), name="lam_max")
 
 
-def _check_arguments(lam: float, missing_weight: str, on_fail: str, solver: Solver) -> float:
-    try:
-        value = float(lam)
-    except (TypeError, ValueError):
-        raise InputError(f"lam must be a number from 0 to infinity, not {lam!r}") from None
-    if not value >= 0:
-        raise InputError(f"lam must be a number from 0 to infinity, not {lam!r}")
-    for name, given, allowed in (
-        ("missing_weight", missing_weight, ("observed", "paper")),
-        ("on_fail", on_fail, ("warn", "raise", "ignore")),
-    ):
-        if given not in allowed:
-            raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {given!r}")
-    if not isinstance(solver, Block | Adam):
-        raise InputError(f"solver must be Block(...) or Adam(...), not {solver!r}")
-    return value
+def pooled_solution(problem: Problem) -> Solution:
+    """The pooled fit, exact enough for the thresholds."""
+    return _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
 
 
-def _problem(responses: Responses, C: float, missing_weight: str, penalty_weights: PenaltyWeights) -> Problem:
-    check_estimable(responses)
-    try:
-        check_box(float(C), responses.n_models)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    blocks = [responses.block(domain) for domain in responses.domains]
-    plain = make_problem(blocks, np.ones(len(blocks)), _penalty_weights(responses, penalty_weights), float(C))
-    share = np.ones(len(blocks))
-    if missing_weight == "observed":
-        share = plain.answers_per_model.sum(axis=1) / (plain.sizes * responses.n_models)
-    return replace(plain, weights=1 / (plain.sizes * share))
+def fit_start(fit: Fit) -> Start:
+    """The point of a fit, to start from; NaN where a model has no trait."""
+    a, d = (fit.items[c].to_numpy() for c in ("a", "d"))
+    return Start(np.ascontiguousarray(fit.theta.to_numpy().T), fit.general.to_numpy(), a, d)
 
 
-def _penalty_weights(responses: Responses, given: PenaltyWeights) -> np.ndarray:
-    if given is None:
-        return np.ones(len(responses.domains))
-    missing = [d for d in responses.domains if d not in given]
-    if missing:
-        raise InputError(f"penalty_weights: no weight for domain {missing[0]!r}")
-    weights = np.array([float(given[d]) for d in responses.domains])
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise InputError("penalty_weights must be positive and finite")
-    return weights
+def _cross_validated(responses: Responses, settings: Settings) -> Fit:
+    if len(responses.domains) == 1:
+        return fit_mtl(responses, 0.0, **vars(settings), on_fail="ignore")
+    from mtlirt.selection.cv import cv_mtl
+
+    return cv_mtl(responses, **vars(settings)).fit
 
 
 def _solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Solution:
@@ -184,19 +156,20 @@ def _solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Soluti
 
 
 def _pooled(
-    problem: Problem, responses: Responses, init: Fit | None, settings: dict[str, Any]
+    problem: Problem, responses: Responses, init: Fit | None, settings: Settings
 ) -> tuple[Solution | None, np.ndarray]:
     """The pooled fit, a start for all others, and the fusion thresholds; taken from `init` if it knows them."""
     if len(problem.domains) == 1:
         return None, np.zeros(1)
+    record = settings.record()
     same = ("C", "missing_weight", "penalty_weights")
     if (
         init is not None
         and init.data.fingerprint == responses.fingerprint
-        and all(init.settings[k] == settings[k] for k in same)
+        and all(init.settings[k] == record[k] for k in same)
     ):
         return None, init.lam_max.to_numpy()
-    pooled = _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
+    pooled = pooled_solution(problem)
     return pooled, thresholds(problem, pooled)
 
 
@@ -204,24 +177,12 @@ def _start(
     problem: Problem, responses: Responses, lam: float, init: Fit | None, pooled: Solution | None, solver: Solver
 ) -> Start:
     """From `init`; else `Block` starts from the pooled fit, and the reference and the ends of the path start cold."""
-    if init is None:
-        if pooled is None or lam in (0, math.inf) or isinstance(solver, Adam):
-            return cold_start(problem, borrow=lam > 0)
-        return Start(pooled.theta, pooled.general, pooled.a, pooled.d)
-    _check_init(init, responses)
-    present = problem.answers_per_model > 0
-    theta, general = init.theta.to_numpy().T, init.general.to_numpy()
-    if np.isnan(theta).any():
-        theta = np.where(np.isnan(theta), general if lam > 0 else 0.0, theta)
-    if lam == 0 and not present.all():
-        theta = project(np.where(present, theta, 0.0), problem.C, present)
-    elif np.abs(general).max() > problem.C and lam == math.inf:
-        general = project(general, problem.C)
-    theta = np.where(init.fused.to_numpy()[:, None], general, theta if lam == 0 else project(theta, problem.C))
-    bounds = problem.C
-    return Start(
-        theta, general, *(np.clip(init.items[c].to_numpy(), low, bounds) for c, low in (("a", 0), ("d", -bounds)))
-    )
+    if init is not None:
+        _check_init(init, responses)
+        return warm_start(problem, fit_start(init), lam)
+    if pooled is None or lam in (0, math.inf) or isinstance(solver, Adam):
+        return cold_start(problem, borrow=lam > 0)
+    return pooled.start
 
 
 def _check_init(init: Fit, responses: Responses) -> None:

@@ -92,12 +92,14 @@ def _facts(fit: Fit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
     a, C = fit.items["a"], fit.settings["C"]
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).sum().sum())
     agreement = fit.general.corr(fit.data.mean_score.mean(axis=1), method="spearman")
+    chosen = fit.settings.get("chosen")
     return (
         ("Call", call),
         ("Model", f"two-parameter logistic, joint maximum likelihood, one trait per domain, {pooling}"),
         ("Ended", f"{fit.status.value} ({len(fit.trace)} steps)"),
         ("Data", f"{N:,} models x {J:,} items in {T} domains, {fit.n_answers:,} answers ({missing:.1%} missing)"),
         ("Penalty", f"lam = {fit.lam:g}{ratio}"),
+        *([] if chosen is None else [("Chosen", chosen)]),
         ("Objective", f"{fit.objective:.8g} = loss {fit.loss:.8g} + penalty {fit.penalty:.6g}"),
         ("Likelihood", f"log-likelihood {fit.log_likelihood:,.2f}, {fit.n_params:,} parameters"),
         ("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly"),

@@ -6,6 +6,7 @@ import numpy as np
 
 _CHUNK_ITEMS = 512  # nodes x items in float64 stay in the second-level cache
 _RIDGE = 1e-8  # share of an item's weight added to the Hessian's diagonal, where an item has no information
+_LEAST_RIDGE = 1e-12  # for an item without any answer
 _CURVATURE = 0.5  # accept a step if the slope along it has turned by at most this share (strong Wolfe condition)
 
 
@@ -61,7 +62,7 @@ def _newton(
     C: float,
     max_passes: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    ridge = _RIDGE * np.abs(w).sum(axis=0)
+    ridge = np.maximum(_RIDGE * np.abs(w).sum(axis=0), _LEAST_RIDGE)
     powers = np.stack([np.ones_like(x), x, np.square(x)])
 
     def model(a: np.ndarray, d: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -6,6 +6,8 @@ from enum import Enum
 
 import numpy as np
 
+from mtlirt.core.start import Start
+
 
 class Status(Enum):
     """How a fit ended; the value is the sentence that the user reads."""
@@ -33,6 +35,11 @@ class Solution:
     fused: np.ndarray
     status: Status
     trace: list[dict[str, float]]
+
+    @property
+    def start(self) -> Start:
+        """The same point, to start from."""
+        return Start(self.theta, self.general, self.a, self.d)
 
 
 OnStep = Callable[[dict[str, float]], None]

@@ -1,0 +1,81 @@
+"""Finished work on disk, so that interrupted work goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from mtlirt.errors import InputError
+
+_MANIFEST = "work.json"
+
+
+class WorkStore:
+    """A folder of named arrays that belong to one piece of work.
+
+    `key` says what the work is: the answers' fingerprint, settings, version. A folder that holds another key is
+    refused. Every file is written beside its place and moved there, so it is complete or not there at all.
+    """
+
+    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        wanted = json.loads(json.dumps(key))
+        manifest = self.folder / _MANIFEST
+        if not manifest.exists():
+            self._claim(wanted)
+            return
+        try:
+            held = json.loads(manifest.read_text(encoding="utf-8"))
+            differing = [name for name in wanted if held.get(name) != wanted[name]]
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"{manifest}: cannot be read ({error}); delete the folder to start afresh") from error
+        if differing:
+            what = ", ".join(f"{name} {held.get(name)!r} there, {wanted[name]!r} here" for name in differing)
+            raise InputError(f"{self.folder}: holds unfinished work of another kind ({what}); choose another folder")
+
+    def _claim(self, key: Mapping[str, Any]) -> None:
+        if self.folder.exists() and (
+            not self.folder.is_dir() or any(not p.name.startswith(".") for p in self.folder.iterdir())
+        ):
+            raise InputError(f"{self.folder}: is neither empty nor a folder of unfinished work; choose another folder")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write(_MANIFEST, json.dumps(key, indent=1).encode())
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written ({error.strerror})") from error
+
+    def get(self, name: str) -> dict[str, np.ndarray] | None:
+        """The arrays kept under `name`, or None."""
+        path = self.folder / f"{name}.safetensors"
+        if not path.exists():
+            return None
+        try:
+            return load_file(path)
+        except (OSError, SafetensorError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read ({error}); delete it to do its work again") from error
+
+    def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep `arrays` under `name`, in place of what was there."""
+        content = save({key: np.ascontiguousarray(x) for key, x in arrays.items()})
+        try:
+            self._write(f"{name}.safetensors", content)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written ({error.strerror})") from error
+
+    def _write(self, name: str, content: bytes) -> None:
+        temporary = self.folder / f".{name}-{os.getpid()}"
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.folder / name)
+        finally:
+            temporary.unlink(missing_ok=True)

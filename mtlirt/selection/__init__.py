@@ -1,0 +1,1 @@
+"""How much the domains should borrow: paths over lam, cross-validation, pooling regimes."""

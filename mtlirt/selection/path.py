@@ -1,0 +1,224 @@
+"""`lambda_path`: fits from complete pooling to separate domains."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from mtlirt._parallel import one_blas_thread
+from mtlirt._progress import count
+from mtlirt.core.problem import Problem
+from mtlirt.core.start import Start, cold_start, warm_start
+from mtlirt.data import Responses
+from mtlirt.data.store import WorkStore
+from mtlirt.errors import InputError
+from mtlirt.models.assemble import assemble, thresholds
+from mtlirt.models.mtl import fit_start, pooled_solution
+from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver, check_choice
+from mtlirt.results.fit import Fit
+from mtlirt.results.store import load
+from mtlirt.selection.lams import paper_scale, threshold_grid, with_ends
+from mtlirt.solvers.solution import Solution
+
+_TIE = 1e-9  # share of the objective within which two starts count as equal: ten times the solver's tolerance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """Fits of the same answers at many lam, from infinity down to 0.
+
+    fits : tuple of `Fit`, in the order of the table.
+    seconds : what each took.
+    starts : "pooled" or "separate" for each, the end from which it was reached.
+    """
+
+    fits: tuple[Fit, ...]
+    seconds: tuple[float, ...]
+    starts: tuple[str, ...]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per lam.
+
+        Columns lam, lam_ratio (lam / largest lam_max), C_lambda (lam in the paper's scaling), loss, penalty,
+        objective, n_fused (domains equal to the general trait), max_abs_theta, status, sweeps, seconds, start.
+        """
+        sizes = self.fits[0].items.groupby("domain", sort=False).size()
+        scale = paper_scale(len(self.fits[0].models), sizes.to_numpy())
+        rows = [
+            {
+                "lam": fit.lam,
+                "lam_ratio": fit.lam_ratio,
+                "C_lambda": fit.lam / scale,
+                "loss": fit.loss,
+                "penalty": fit.penalty,
+                "objective": fit.objective,
+                "n_fused": int(fit.fused.sum()),
+                "max_abs_theta": float(np.nanmax(np.abs(fit.theta.to_numpy()))),
+                "status": fit.status.name,
+                "sweeps": len(fit.trace),
+                "seconds": seconds,
+                "start": start,
+            }
+            for fit, seconds, start in zip(self.fits, self.seconds, self.starts, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def sines(self) -> pd.DataFrame:
+        """Sine of the angle between each domain's trait and the general trait: frame lam x domains."""
+        rows = [fit.heterogeneity().set_index("domain")["sine"].reindex(list(fit.domains)) for fit in self.fits]
+        index = pd.Index([fit.lam for fit in self.fits], name="lam")
+        return pd.DataFrame(np.array(rows), index=index, columns=pd.Index(self.fits[0].domains, name="domain"))
+
+    @property
+    def leaves(self) -> pd.Series:
+        """By domain, the largest lam at which its trait is not the general trait; those that leave first come first."""
+        apart = self.sines > 0
+        return apart.idxmax().where(apart.any()).rename("lam").sort_values(ascending=False, kind="stable")
+
+    def at(self, lam: float) -> Fit:
+        """The fit at a lam of the path; InputError for any other."""
+        for fit in self.fits:
+            if math.isclose(fit.lam, lam, rel_tol=1e-12) or fit.lam == lam:
+                return fit
+        near = min(self.fits, key=lambda fit: abs(fit.lam - lam))
+        raise InputError(f"lam = {lam!r} is not on the path; the nearest is {near.lam!r}")
+
+    def __repr__(self) -> str:
+        return self.table.to_string(index=False, float_format="{:.6g}".format)
+
+
+def lambda_path(
+    responses: Responses,
+    n: int = 15,
+    ratio: float = 0.03,
+    *,
+    lams: Sequence[float] | None = None,
+    start: Literal["pooled", "both"] = "pooled",
+    solver: Solver = BLOCK,
+    C: float = 4.0,
+    missing_weight: MissingWeight = "observed",
+    penalty_weights: PenaltyWeights = None,
+) -> Path:
+    """Fit the multi-domain 2PL at many lam, each fit started from the one before.
+
+    The path runs from complete pooling (lam = infinity) through lam_max * (1 ... ratio), in `n` equal steps of log lam,
+    to separate domains (lam = 0). lam_max is the largest fusion threshold of the pooled fit, from which upward nothing
+    changes: R-MTL penalises by the length of each trait's part across the general trait, as the group lasso does, so
+    domains leave the general trait one after another as lam falls, exactly.
+
+    Parameters
+    ----------
+    responses : as for `fit_mtl`, with 2 domains or more.
+    n, ratio : number of finite values above 0, and the smallest of them as a share of lam_max.
+    lams : your own values instead; infinity and 0 are always added.
+    start : "both" also runs upward from the separate fits and keeps the lower objective at each lam: the problem is not
+        convex, and a difference is a trap found.
+    solver, C, missing_weight, penalty_weights : as for `fit_mtl`.
+
+    Returns
+    -------
+    Path: `table`, `sines`, `leaves`, `fits`. A fit that did not converge says so in the table's status.
+
+    Raises
+    ------
+    InputError for a single domain, or arguments that cannot be used.
+
+    >>> import mtlirt
+    >>> path = mtlirt.lambda_path(mtlirt.datasets.demo(), n=5)
+    >>> path.leaves.index[0]
+    'chess'
+    """
+    check_choice("start", start, ("pooled", "both"))
+    settings = Settings(solver, C, missing_weight, penalty_weights)
+    problem = settings.problem(responses)
+    check_several(responses)
+    pooled = pooled_solution(problem)
+    lam_max = thresholds(problem, pooled)
+    values = with_ends(threshold_grid(lam_max.max(), n, ratio) if lams is None else lams)
+    with count("lambda path", len(values) * (2 if start == "both" else 1)) as advance, one_blas_thread():
+        tick = (lambda: None) if advance is None else (lambda: advance(1))
+        down = PathTask(responses, settings, lam_max, values, pooled.start).run(tick)
+        if start == "pooled":
+            return path_of(down)
+        up = PathTask(responses, settings, lam_max, values[::-1], None).run(tick)[::-1]
+    lower = [u[0].objective < d[0].objective * (1 - _TIE) for d, u in zip(down, up, strict=True)]
+    best = [u if low else d for d, u, low in zip(down, up, lower, strict=True)]
+    starts = tuple("separate" if low else "pooled" for low in lower)
+    return Path(tuple(f for f, _ in best), tuple(s for _, s in best), starts)
+
+
+def path_of(fits: list[tuple[Fit, float]]) -> Path:
+    """A path run down from the pooled end."""
+    return Path(tuple(f for f, _ in fits), tuple(s for _, s in fits), ("pooled",) * len(fits))
+
+
+def check_several(responses: Responses) -> None:
+    """Raise InputError if there is just one domain."""
+    if len(responses.domains) == 1:
+        raise InputError(
+            "there is one domain, so nothing to pool: every lam gives the same fit; use fit_mtl(responses, 0)"
+        )
+
+
+def solve_next(problem: Problem, lam: float, solver: Solver, before: Start | None) -> Solution:
+    """The solution at lam from the start `before`, or from the answers alone."""
+    start = cold_start(problem, borrow=lam > 0) if before is None else warm_start(problem, before, lam)
+    return solver.solve(problem, lam, start)
+
+
+@dataclass(frozen=True)
+class PathTask:
+    """Fits of all answers along `lams`, the first of them started from `before` or from the answers alone.
+
+    lam_max : (T,) fusion thresholds.  store : where finished fits are kept, or None.
+    """
+
+    responses: Responses
+    settings: Settings
+    lam_max: np.ndarray
+    lams: np.ndarray
+    before: Start | None
+    store: WorkStore | None = None
+
+    def run(self, tick: Callable[[], None]) -> list[tuple[Fit, float]]:
+        """A fit and its seconds for each lam in turn, each started from the one before."""
+        problem, record, before = self.settings.problem(self.responses), self.settings.record(), self.before
+        out = []
+        for number, lam in enumerate(map(float, self.lams)):
+            kept = self._kept(number)
+            if kept is None:
+                began = time.perf_counter()
+                solution = solve_next(problem, lam, self.settings.solver, before)
+                kept = (
+                    assemble(self.responses, problem, lam, self.lam_max, solution, record),
+                    time.perf_counter() - began,
+                )
+                self._keep(number, *kept)
+            before = fit_start(kept[0])
+            out.append(kept)
+            tick()
+        return out
+
+    def _kept(self, number: int) -> tuple[Fit, float] | None:
+        if self.store is None or not (self.store.folder / _name(number)).exists():
+            return None
+        seconds = self.store.get(f"{_name(number)}-seconds") or {"seconds": np.array(np.nan)}
+        return load(self.store.folder / _name(number)), float(seconds["seconds"])
+
+    def _keep(self, number: int, fit: Fit, seconds: float) -> None:
+        if self.store is not None:
+            self.store.put(f"{_name(number)}-seconds", {"seconds": np.array(seconds)})
+            fit.save(self.store.folder / _name(number))
+
+
+def _name(number: int) -> str:
+    return f"path-{number:02d}"

@@ -88,8 +88,9 @@ def _ticks(advance: Callable[[int], None] | None) -> Iterator[Tick]:
         done = threading.Event()
 
         def watch() -> None:
-            seen = 0
-            while not done.wait(_LOOK_EVERY):
+            seen, last = 0, False
+            while not last:
+                last = done.wait(_LOOK_EVERY)
                 now = Path(file.name).stat().st_size
                 if now > seen:
                     advance(now - seen)

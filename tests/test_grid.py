@@ -7,6 +7,7 @@ from scipy.special import expit
 from mtlirt.core.field import tabulate
 from mtlirt.core.grid import MONOMIALS, ORDER, Grid, horner, horner_value
 from mtlirt.core.likelihood import softplus
+from mtlirt.core.masked import item_weights, span_of
 from mtlirt.core.problem import make_problem
 
 # Largest errors of one item, measured over 25 slopes in [0, C], 41 intercepts in [-C, C] and 20,001 traits
@@ -74,7 +75,7 @@ def test_nodes_cover_the_box_with_a_margin(C):
 def test_polynomials_to_degree_7_are_reproduced(C):
     grid = Grid(C)
     theta = np.concatenate([[-C, C, 0.0], np.random.default_rng(0).uniform(-C, C, 200), grid.nodes[3:-3]])
-    matrix = grid.weight_matrix(theta)
+    matrix = item_weights(grid, np.eye(len(theta)), theta)
     nodes, x = grid.nodes / C, theta / C  # powers of the scaled variable stay of order 1
     for degree in range(ORDER):
         # weights sum to at most 1.5 in absolute value, and u is off by eps * K: rounding of 1e-12 is ample
@@ -82,10 +83,10 @@ def test_polynomials_to_degree_7_are_reproduced(C):
     assert np.abs(nodes**8 @ matrix - x**8).max() > 1e-15  # degree 8 is not: the order is 8 nodes, not 9
 
 
-def test_weight_matrix_columns_and_collapse():
+def test_item_weights_of_single_models_and_collapse():
     grid = Grid(4.0)
     theta = np.random.default_rng(1).uniform(-4, 4, 300)
-    matrix = grid.weight_matrix(theta)
+    matrix = item_weights(grid, np.eye(len(theta)), theta)
     np.testing.assert_allclose(matrix.sum(axis=0), 1.0, rtol=0, atol=1e-13)  # rounding
     assert ((matrix != 0).sum(axis=0) <= ORDER).all()
     np.testing.assert_allclose(matrix.sum(axis=1), grid.collapse(theta[None])[0], rtol=0, atol=1e-12)  # sums
@@ -228,3 +229,39 @@ def test_empty_rows_of_a_masked_table_are_zero():
     der = field.derivatives(np.array([[0.5, 3.0, -1.0]]))
     assert der.gradient[0, 1] == 0
     assert der.curvature[0, 1] == 0
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.uint8])
+def test_item_weights_equal_a_sum_over_cells(kind):
+    grid, rng = Grid(4.0), np.random.default_rng(9)
+    theta = np.concatenate([[-4.0, 4.0], rng.normal(size=398).clip(-4, 4)])
+    observed = (rng.random((400, 7)) < 0.6).astype(kind)
+    weights = item_weights(grid, observed, theta)
+    for _ in range(3):
+        f = rng.standard_normal(len(grid.nodes))
+        want = observed.T.astype(float) @ read(grid, f, theta)[0]
+        np.testing.assert_allclose(f @ weights, want, rtol=0, atol=1e-11)  # sums of 400 numbers of order 1
+
+
+@pytest.mark.parametrize("missing", [(0.3, 0.5), (0.0, 0.4)])
+def test_curves_around_traits_equal_curves_everywhere(missing):
+    """Near the traits they are read off, far away they are summed anew; both are the same numbers."""
+    grid, rng = Grid(4.0), np.random.default_rng(10)
+    n = 300
+    assert span_of(grid, n) < grid.n_intervals  # so many models are grouped
+    problem = problem_with(rng, (5, 9), n, missing, 4.0)
+    a, d = rng.uniform(0, 4, 14), rng.uniform(-4, 4, 14)
+    around = rng.normal(size=(2, n)).clip(-4, 4)
+    everywhere, near = tabulate(problem, grid, a, d), tabulate(problem, grid, a, d, around)
+    assert near.curves.table.shape[2] < everywhere.curves.table.shape[2]
+    for theta in (around, (around + 0.3).clip(-4, 4), rng.uniform(-4, 4, (2, n))):
+        want, got = everywhere.derivatives(theta), near.derivatives(theta)
+        for x, y in zip(vars(want).values(), vars(got).values(), strict=True):
+            np.testing.assert_allclose(y, x, rtol=0, atol=1e-9)  # rounding / spacing**2
+        part = near.derivatives(theta[[1]], np.array([1]))
+        np.testing.assert_allclose(part.gradient[0], want.gradient[1], rtol=0, atol=1e-11)
+    shared = np.tile(around[0], (2, 1))
+    pooled = tabulate(problem, grid, a, d, shared).pooled()
+    for theta in (around[:1], rng.uniform(-4, 4, (1, n))):
+        want = everywhere.pooled().derivatives(theta)
+        np.testing.assert_allclose(pooled.derivatives(theta).gradient, want.gradient, rtol=0, atol=1e-11)

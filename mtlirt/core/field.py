@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlirt.core.grid import MONOMIALS, ORDER, Grid, horner, horner_value
+from mtlirt.core.grid import MONOMIALS, ORDER, Grid, Location, horner, horner_value
 from mtlirt.core.likelihood import softplus
+from mtlirt.core.masked import OwnCurves, Source, own_curves
 from mtlirt.core.problem import Problem
 
 
@@ -22,84 +23,81 @@ class Derivatives:
 
 
 @dataclass(frozen=True)
+class SharedCurves:
+    """Sums of weighted softplus over all items of a domain, the same for every model.
+
+    coefficients : (8, T, intervals) of the local polynomials.
+    """
+
+    coefficients: np.ndarray
+
+    def local(self, where: Location, groups: np.ndarray) -> np.ndarray:
+        """(8, T', N) polynomial coefficients at the locations (T', N) in the curves `groups`."""
+        cell = groups[:, None] * self.coefficients.shape[2] + where.cell
+        out = np.empty((ORDER, *where.cell.shape))
+        for coefficients, row in zip(self.coefficients.reshape(ORDER, -1), out, strict=True):
+            np.take(coefficients, cell, out=row, mode="clip")
+        return out
+
+    def pooled(self) -> "SharedCurves":
+        """One curve for a trait that all domains share."""
+        return SharedCurves(self.coefficients.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
 class Field:
     """Weighted losses of T groups of items as functions of the traits.
 
-    table : with missing cells (T, N, K), the sum over each model's own items of the weighted softplus at the nodes; for
-        complete answers (8, T, intervals), the coefficients of the local polynomials of the sum over all items.
-    shared : True for complete answers.
+    curves : sums of weighted softplus over items.
     slope : (T, N) weighted sum over items of score * a.   constant : (T,) weighted sum over cells of score * d.
     """
 
     grid: Grid
-    table: np.ndarray
-    shared: bool
+    curves: SharedCurves | OwnCurves
     slope: np.ndarray
     constant: np.ndarray
 
     def value(self, theta: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
         """(T,) losses at theta (T, N), or at the `groups` named, with theta (len(groups), N)."""
-        coefficients, u = self._local(theta, groups)
-        slope, constant = self._linear(groups)
-        return (horner_value(coefficients, u) - slope * theta).sum(axis=1) - constant
+        groups = np.arange(len(theta)) if groups is None else groups
+        where = self.grid.locate(theta)
+        coefficients = self.curves.local(where, groups)
+        return (horner_value(coefficients, where.u) - self.slope[groups] * theta).sum(axis=1) - self.constant[groups]
 
     def derivatives(self, theta: np.ndarray, groups: np.ndarray | None = None) -> Derivatives:
         """Losses with gradient and curvature, at arguments as for `value`."""
-        coefficients, u = self._local(theta, groups)
-        slope, constant = self._linear(groups)
-        value, first, second = horner(coefficients, u)
-        h = self.grid.spacing
+        groups = np.arange(len(theta)) if groups is None else groups
+        where, slope, h = self.grid.locate(theta), self.slope[groups], self.grid.spacing
+        value, first, second = horner(self.curves.local(where, groups), where.u)
         return Derivatives(
-            (value - slope * theta).sum(axis=1) - constant, first / h - slope, np.maximum(second / h**2, 0.0)
+            (value - slope * theta).sum(axis=1) - self.constant[groups],
+            first / h - slope,
+            np.maximum(second / h**2, 0.0),
         )
 
     def pooled(self) -> "Field":
         """All groups summed into one: the loss of a single trait shared by every domain."""
-        return Field(
-            self.grid,
-            self.table.sum(axis=1 if self.shared else 0, keepdims=True),
-            self.shared,
-            self.slope.sum(axis=0, keepdims=True),
-            self.constant.sum(keepdims=True),
-        )
-
-    def _linear(self, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        if groups is None:
-            return self.slope, self.constant
-        return self.slope[groups], self.constant[groups]
-
-    def _local(self, theta: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Polynomial coefficients (8, T, N) and local coordinate (T, N) of each trait."""
-        where = self.grid.locate(theta)
-        t = (np.arange(len(theta)) if groups is None else groups)[:, None]
-        nodes = np.empty((ORDER, *theta.shape))
-        if self.shared:
-            cell = t * self.table.shape[2] + where.cell
-            for coefficients, out in zip(self.table.reshape(ORDER, -1), nodes, strict=True):
-                np.take(coefficients, cell, out=out, mode="clip")
-            return nodes, where.u
-        first = (t * theta.shape[1] + np.arange(theta.shape[1])) * self.table.shape[2] + where.cell
-        for m in range(ORDER):
-            np.take(self.table.ravel(), first + m, out=nodes[m], mode="clip")
-        return (MONOMIALS @ nodes.reshape(ORDER, -1)).reshape(nodes.shape), where.u
+        slope, constant = self.slope.sum(axis=0, keepdims=True), self.constant.sum(keepdims=True)
+        return Field(self.grid, self.curves.pooled(), slope, constant)
 
 
-def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray) -> Field:
-    """Tabulate the losses at slopes a (J,) and intercepts d (J,)."""
-    T, K = len(problem.domains), len(grid.nodes)
+def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, around: np.ndarray | None = None) -> Field:
+    """Tabulate the losses at slopes a (J,) and intercepts d (J,).
+
+    With missing cells reading is fast near the traits `around` (T, N), or everywhere if they are not given.
+    """
     w = problem.weights
-    shared = problem.complete
-    table = np.empty((T, K) if shared else (T, problem.n_models, K))
-    for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
-        values = softplus(np.multiply.outer(grid.nodes, a[items]) + d[items])
-        if answers.observed is None:
-            table[t] = w[t] * values.sum(axis=1)
-        else:
-            for rows, _, observed in answers.chunks():
-                table[t, rows] = w[t] * (observed @ values.T)
+    values = [
+        weight * softplus(np.multiply.outer(grid.nodes, a[items]) + d[items])
+        for weight, items in zip(w, problem.item_slices, strict=True)
+    ]
+    curves: SharedCurves | OwnCurves
+    if problem.complete:
+        windows = np.lib.stride_tricks.sliding_window_view(np.stack([v.sum(axis=1) for v in values]), ORDER, axis=1)
+        curves = SharedCurves(np.moveaxis(windows @ MONOMIALS.T, 2, 0).copy())
+    else:
+        sources = [Source(answers.mask, v) for answers, v in zip(problem.domains, values, strict=True)]
+        curves = own_curves(grid, sources, around)
     slope = w[:, None] * problem.right_by_slope(a)
     constant = w * np.add.reduceat(problem.right_per_item * d, [s.start for s in problem.item_slices])
-    if shared:
-        windows = np.lib.stride_tricks.sliding_window_view(table, ORDER, axis=1)
-        table = np.moveaxis(windows @ MONOMIALS.T, 2, 0).copy()
-    return Field(grid, table, shared, slope, constant)
+    return Field(grid, curves, slope, constant)

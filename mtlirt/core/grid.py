@@ -81,16 +81,6 @@ class Grid:
             weights[:, m:] += spread[m].reshape(T, K)[:, : K - m]
         return weights
 
-    def weight_matrix(self, theta: np.ndarray) -> np.ndarray:
-        """(K, N) interpolation weights of each trait of theta (N,): f(theta) = f(nodes) @ matrix."""
-        where = self.locate(theta)
-        local = MONOMIALS.T @ np.vander(where.u, ORDER, increasing=True).T
-        matrix = np.zeros((len(self.nodes), len(theta)))
-        columns = np.arange(len(theta))
-        for m in range(ORDER):
-            matrix[where.cell + m, columns] = local[m]
-        return matrix
-
 
 def horner(coefficients: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Value, first and second derivative in u of the polynomials with (8, ...) `coefficients`."""

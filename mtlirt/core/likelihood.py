@@ -74,8 +74,8 @@ def held_out_nll(right: np.ndarray, chosen: np.ndarray, trait: np.ndarray, a: np
 def _pieces(problem: Problem) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray | None, slice]]:
     """Domain number, models, scores, observed and items, in pieces that fit in cache."""
     for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
-        for rows, right, observed in answers.chunks():
-            yield t, rows, right, observed, items
+        for rows, right in answers.chunks():
+            yield t, rows, right, None if answers.observed is None else answers.observed[rows], items
 
 
 def softplus(z: np.ndarray) -> np.ndarray:

@@ -21,12 +21,15 @@ class DomainAnswers:
     right: np.ndarray
     observed: np.ndarray | None
 
-    def chunks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        """Yield (rows, right, observed) as float64 pieces that fit in cache."""
+    @property
+    def mask(self) -> np.ndarray:
+        """(N, J) 1 where answered, whether cells are missing or not."""
+        return np.ones(self.right.shape, dtype=np.uint8) if self.observed is None else self.observed
+
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and their scores as float64, in pieces that fit in cache."""
         for rows in row_chunks(*self.right.shape):
-            right = self.right[rows].astype(np.float64, copy=False)
-            observed = None if self.observed is None else self.observed[rows].astype(np.float64, copy=False)
-            yield rows, right, observed
+            yield rows, self.right[rows].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Problem:
         """(J,) sum over models of score * theta, for theta (T, N)."""
         out = np.zeros(len(self.item_domain))
         for answers, where, trait in zip(self.domains, self.item_slices, theta, strict=True):
-            for rows, right, _ in answers.chunks():
+            for rows, right in answers.chunks():
                 out[where] += trait[rows] @ right
         return out
 
@@ -117,7 +120,7 @@ class Problem:
         """(T, N) sum over the domain's items of score * a, for slopes a (J,)."""
         out = np.empty((len(self.domains), self.n_models))
         for t, (answers, where) in enumerate(zip(self.domains, self.item_slices, strict=True)):
-            for rows, right, _ in answers.chunks():
+            for rows, right in answers.chunks():
                 out[t, rows] = right @ a[where]
         return out
 

@@ -63,7 +63,7 @@ class WorkStore:
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep `arrays` under `name`, in place of what was there."""
-        content = save({key: np.ascontiguousarray(x) for key, x in arrays.items()})
+        content = save({key: np.asarray(x, order="C") for key, x in arrays.items()})
         try:
             self._write(f"{name}.safetensors", content)
         except OSError as error:

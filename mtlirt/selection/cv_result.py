@@ -17,7 +17,7 @@ from mtlirt.selection.path import Path
 from mtlirt.solvers.solution import Solution, Status
 
 _STATUS = list(Status)
-_TIE = 1e-9  # share of the loss within which two lams count as equal: what the solver's tolerance leaves open
+_TIE = 1e-6  # share of the loss within which two lams count as equal: traits are right to 1e-4, losses are flat there
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 from mtlirt.core.angle import SAME_LINE, line_median, line_median_with_gaps, sines
 from mtlirt.core.field import Field, tabulate
 from mtlirt.core.grid import Grid
+from mtlirt.core.masked import item_weights
 from mtlirt.core.problem import Problem
 from mtlirt.core.projection import project
 from mtlirt.core.start import Start
@@ -61,7 +62,7 @@ class Block:
         space = _space(problem, lam, pooled)
         a, d = start.a, start.d
         traits = _traits(start, space, lam, pooled)
-        field = _field(problem, grid, a, d, pooled)
+        field = _field(problem, grid, a, d, traits.theta, pooled)
         traits = replace(traits, value=field.value(traits.theta))
         objective = _objective(traits, space)
         trace: list[dict[str, float]] = []
@@ -110,8 +111,9 @@ def _traits(start: Start, space: Space, lam: float, pooled: bool) -> Traits:
     return Traits(theta, general, fused, np.zeros(T), sine)
 
 
-def _field(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, pooled: bool) -> Field:
-    field = tabulate(problem, grid, a, d)
+def _field(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, theta: np.ndarray, pooled: bool) -> Field:
+    around = np.broadcast_to(theta, (len(problem.domains), theta.shape[1]))
+    field = tabulate(problem, grid, a, d, around)
     return field.pooled() if pooled else field
 
 
@@ -128,13 +130,13 @@ def _move_items(
     right_theta = problem.right_by_trait(theta)
     step = item_step(grid.nodes, weights, right_theta, problem.right_per_item, a, d, problem.C, _ITEM_PASSES, groups)
     new_a, new_d = step.a, step.d
-    new_field = _field(problem, grid, new_a, new_d, pooled)
+    new_field = _field(problem, grid, new_a, new_d, theta, pooled)
     value = new_field.value(traits.theta)
     worse = value > traits.value
     if worse.any():
         back = np.full(len(a), True) if pooled else worse[problem.item_domain]
         new_a, new_d = np.where(back, a, new_a), np.where(back, d, new_d)
-        new_field = field if back.all() else _field(problem, grid, new_a, new_d, pooled)
+        new_field = field if back.all() else _field(problem, grid, new_a, new_d, theta, pooled)
         value = np.where(worse, traits.value, value)
     promised = float(problem.weights[problem.item_domain] @ step.decrement)
     return new_a, new_d, new_field, replace(traits, value=value, decrement=traits.decrement + promised)
@@ -151,9 +153,7 @@ def _node_weights(
         if answers.observed is None:
             weights[:, items] = grid.collapse(trait[None]).T
             continue
-        matrix = grid.weight_matrix(trait)
-        for rows, _, observed in answers.chunks():
-            weights[:, items] += matrix[:, rows] @ observed
+        weights[:, items] = item_weights(grid, answers.observed, trait)
     return weights, None
 
 

@@ -1,0 +1,94 @@
+"""Finished work on disk, and work on several processes."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import mtlirt
+from mtlirt._parallel import run_tasks
+from mtlirt.data.store import WorkStore
+
+KEY = {"work": "test", "seed": 1}
+
+
+def test_arrays_come_back(tmp_path):
+    store = WorkStore(tmp_path / "work", KEY)
+    assert store.get("fold-1") is None
+    arrays = {"x": np.arange(6.0).reshape(2, 3).T, "n": np.array(3), "none": np.empty((0, 4))}
+    store.put("fold-1", arrays)
+    store.put("fold-1", {**arrays, "n": np.array(4)})
+    kept = WorkStore(tmp_path / "work", KEY).get("fold-1")
+    np.testing.assert_array_equal(kept["x"], arrays["x"])
+    assert (kept["n"], kept["n"].shape, kept["none"].shape) == (4, (), (0, 4))
+    assert sorted(p.name for p in (tmp_path / "work").iterdir()) == ["fold-1.safetensors", "work.json"]
+
+
+def test_other_work_is_refused(tmp_path):
+    WorkStore(tmp_path / "work", KEY)
+    with pytest.raises(mtlirt.InputError, match="seed 1 there, 2 here"):
+        WorkStore(tmp_path / "work", {**KEY, "seed": 2})
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(mtlirt.InputError, match="neither empty nor"):
+        WorkStore(tmp_path, KEY)
+    with pytest.raises(mtlirt.InputError, match="neither empty nor"):
+        WorkStore(tmp_path / "letter.txt", KEY)
+    assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_folder_whose_making_was_interrupted_is_taken(tmp_path):
+    (tmp_path / ".work.json-123").write_text("{")
+    WorkStore(tmp_path, KEY).put("x", {"x": np.ones(1)})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]"])
+def test_damaged_manifest(tmp_path, content):
+    (tmp_path / "work.json").write_text(content)
+    with pytest.raises(mtlirt.InputError, match=r"work.json: cannot be read"):
+        WorkStore(tmp_path, KEY)
+
+
+def test_damaged_arrays(tmp_path):
+    store = WorkStore(tmp_path, KEY)
+    (tmp_path / "fold-1.safetensors").write_bytes(b"half")
+    with pytest.raises(mtlirt.InputError, match=r"fold-1.safetensors: cannot be read .* delete it"):
+        store.get("fold-1")
+
+
+def _square(x, tick):
+    tick()
+    tick()
+    return x * x
+
+
+def _fail(x, tick):
+    if x == 2:
+        raise mtlirt.InputError("task 2")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_results_in_order_and_steps_counted(n_jobs):
+    steps, lock = [], threading.Lock()
+
+    def advance(n):
+        with lock:
+            steps.append(n)
+
+    assert run_tasks(_square, list(range(5)), n_jobs, advance) == [0, 1, 4, 9, 16]
+    assert sum(steps) == 10
+    assert run_tasks(_square, [3], n_jobs) == [9]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_come_through(n_jobs):
+    with pytest.raises(mtlirt.InputError, match="task 2"):
+        run_tasks(_fail, [1, 2], n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "two"])
+def test_bad_n_jobs(n_jobs):
+    with pytest.raises(mtlirt.InputError, match="n_jobs"):
+        run_tasks(_square, [1, 2], n_jobs)

@@ -1,6 +1,6 @@
 """Makes the bundled demo answers, mtlirt/datasets/demo.parquet. Run: python data-raw/demo.py
 
-60 invented models answer 240 items in 6 domains. Five domains lie at sines of .05 to .25 from a common trait; "chess"
+120 invented models answer 260 items in 6 domains. Five domains lie at sines of .05 to .25 from a common trait; "chess"
 is odd, at .8. Slopes U(.4, 1.8), some items flat (slope 0); 4 % of the answers are missing at random, one model did not
 take "coding" at all. Source: this script. Licence: that of the package.
 """
@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.special import expit
 
 SEED = 20261130
-SIZES = {"reading": 60, "mathematics": 50, "law": 40, "coding": 35, "biology": 30, "chess": 25}
+SIZES = {"reading": 60, "mathematics": 50, "law": 40, "coding": 40, "biology": 30, "chess": 40}
 SINES = {"reading": 0.05, "mathematics": 0.25, "law": 0.12, "coding": 0.22, "biology": 0.10, "chess": 0.80}
 FAMILIES = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir")
-BILLIONS = (1, 2, 3, 7, 8, 13, 14, 32, 70, 180)
+BILLIONS = (1, 2, 3, 7, 8, 9, 12, 13, 14, 20, 27, 32, 34, 40, 65, 70, 72, 110, 141, 180)
 FLAT, MISSING = 0.08, 0.04
 OUT = Path(__file__).parents[1] / "mtlirt" / "datasets" / "demo.parquet"
 

@@ -84,7 +84,8 @@ def test_results_are_not_overwritten_unless_forced(answers, tmp_path):
 def test_demo_and_score(tmp_path):
     done = run("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "chess" in done.stdout
+    assert "chess (0.57)" in done.stdout
+    assert "by 5-fold cross-validation" in done.stdout
     assert (tmp_path / "mtlirt-demo" / "gaps.csv").exists()
     new = mtlirt.datasets.demo().subset(models=["Fir-8B", "Elm-1B"])
     new.to_long().to_parquet(tmp_path / "new.parquet")
@@ -101,6 +102,58 @@ def test_demo_and_score(tmp_path):
     assert mtlirt.load(tmp_path / "mtlirt-demo" / "fit").converged  # scoring into a fit's folder keeps the fit
 
 
+def test_fit_chooses_lam_unless_told(answers, small, tmp_path):
+    out = tmp_path / "out"
+    done = run("fit", answers, "--out", out, *OWN, "--folds", "2", "--seed", "3", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert "2-fold cross-validation over cells (seed 3)" in done.stdout
+    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "cv.csv", "per_domain.csv"])
+    cv = mtlirt.cv_mtl(small.responses, folds=2, seed=3)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(out / "cv.csv").drop(columns="seconds"),
+        cv.table.drop(columns="seconds"),
+        check_dtype=False,
+        rtol=1e-12,
+    )
+    assert mtlirt.load(out / "fit").lam == cv.lam_min
+    done = run("fit", answers, "--lam", "1", "--out", out, *OWN, "--force", "-q")
+    assert sorted(p.name for p in out.iterdir()) == OUTPUTS  # the curve belongs to the fit that is gone
+
+
+def test_cv_and_compare(answers, tmp_path):
+    done = run("cv", answers, "--out", tmp_path / "cv", *OWN, "--folds", "2", "--grid", "paper", "--scheme", "items")
+    assert done.returncode == 0, done.stderr
+    assert "over items" in done.stdout
+    wanted = ["cv.csv", "folds.csv", "path.csv", "per_domain.csv", "sines.csv", "summary.txt"]
+    assert sorted(p.name for p in (tmp_path / "cv").iterdir()) == wanted
+    assert list(pd.read_csv(tmp_path / "cv" / "sines.csv").columns) == ["lam", "d01", "d02", "d03", "d04"]
+    again = run("cv", answers, "--out", tmp_path / "cv", *OWN, "--folds", "2")
+    assert (again.returncode, "--force" in again.stderr) == (2, True)
+    done = run("compare", answers, "--out", tmp_path / "compare", *OWN, "--folds", "2", "--top", "5", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(p.name for p in (tmp_path / "compare").iterdir()) == [
+        "compare.csv",
+        "cv.csv",
+        "flat_items.csv",
+        "per_domain.csv",
+        "rank_correlation.csv",
+        "ranks.csv",
+        "summary.txt",
+        "top_shared.csv",
+    ]
+    table = pd.read_csv(tmp_path / "compare" / "compare.csv")
+    assert list(table["regime"]) == ["separate", "chosen", "complete", "mean_score"]
+
+
+def test_one_domain_needs_no_choice(answers, tmp_path, small):
+    small.responses.subset(domains=["d01"]).to_long().to_csv(tmp_path / "one.csv", index=False)
+    done = run("fit", tmp_path / "one.csv", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "One domain" in done.stdout
+    done = run("cv", tmp_path / "one.csv", "--out", tmp_path / "cv")
+    assert (done.returncode, "one domain" in done.stderr) == (2, True)
+
+
 def test_wide_table_with_prefix_domains(small, tmp_path):
     items = small.responses.items
     frame = pd.DataFrame(small.responses.scores, index=small.responses.models, columns=items["item"])
@@ -112,7 +165,7 @@ def test_wide_table_with_prefix_domains(small, tmp_path):
 
 def test_version_and_help():
     assert run("--version").stdout == f"mtlirt {mtlirt.__version__}\n"
-    for command in ((), ("fit",), ("score",), ("demo",)):
+    for command in ((), ("fit",), ("cv",), ("compare",), ("score",), ("demo",)):
         done = run(*command, "--help")
         assert done.returncode == 0
         assert "Usage" in done.stdout
@@ -187,6 +240,9 @@ ROWS = "".join(f"m{i},d,q{j},{(i + j) % 2}\n" for i in range(4) for j in range(3
         (HEAD + ROWS, ("--lam", "x"), ["lam must be", "'cv'", "'x'"]),
         (HEAD + ROWS, ("--lam", "1", "--resume", "kept"), ["--resume", "--lam cv"]),
         (HEAD + ROWS, ("--lam", "1", "--solver", "magic"), ["--solver"]),
+        (HEAD + ROWS + ROWS.replace("d", "e"), ("--folds", "1"), ["folds must be", "not 1"]),
+        (HEAD + ROWS + ROWS.replace("d", "e"), ("--jobs", "0"), ["n_jobs must be"]),
+        (HEAD + ROWS + ROWS.replace("d", "e"), ("--resume", "/dev/null"), ["/dev/null", "another folder"]),
         (HEAD + ",d,q,1\n" + ROWS, ("--lam", "1"), ["'model'", "row 1"]),
     ],
 )
@@ -230,11 +286,12 @@ def test_out_without_permission(answers, tmp_path):
     assert "cannot be written" in done.stderr
 
 
-def test_bad_saved_fits(answers, tmp_path):
+def test_bad_saved_fits(answers, demo, tmp_path):
     done = run("score", tmp_path, answers, "--out", tmp_path / "o")
     assert done.returncode == 2
     assert "not a saved fit" in done.stderr
-    assert run("demo", "--out", tmp_path / "demo", "-q").returncode == 0
+    demo.to_long().to_parquet(tmp_path / "demo.parquet")
+    assert run("fit", tmp_path / "demo.parquet", "--lam", "1", "--out", tmp_path / "demo", "-q").returncode == 0
     done = run("score", tmp_path / "demo", answers, "--out", tmp_path / "o", *OWN)
     assert done.returncode == 2
     assert "items were not fitted" in done.stderr
@@ -252,7 +309,9 @@ def test_importing_is_light():
 
 
 def test_fitting_with_block_does_not_import_torch():
-    code = "import sys, mtlirt; mtlirt.fit_mtl(mtlirt.datasets.demo(), 1.0); print('torch' in sys.modules)"
+    code = (
+        "import sys, mtlirt; mtlirt.cv_mtl(mtlirt.datasets.demo(), lams=[11.0], folds=2); print('torch' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -32,7 +32,7 @@ def test_scores_columns_and_ranks(fit, demo):
     ]
     best = scores.loc[scores["general"].idxmax()]
     assert best["general_rank"] == 1
-    assert sorted(scores["general_rank"]) == list(range(1, 61))
+    assert sorted(scores["general_rank"]) == list(range(1, 121))
     means = pd.DataFrame(
         {
             d: np.nanmean(np.where(demo.block(d) < 0, np.nan, demo.block(d)), axis=1)
@@ -102,7 +102,7 @@ def test_heterogeneity(fit):
 def test_summary_text_and_html(fit):
     text = str(fit.summary())
     assert text.splitlines()[0].startswith("Call")
-    for part in ("Converged", "60 models x 240 items in 6 domains", "chess", "lam_max", "on the box", "slope"):
+    for part in ("Converged", "120 models x 260 items in 6 domains", "chess", "lam_max", "on the box", "slope"):
         assert part.lower() in text.lower()
     html = fit.summary()._repr_html_()
     assert html.count("<table") == 3
@@ -117,19 +117,19 @@ def test_summary_html_escapes_names(small):
 
 def test_counts(fit, demo):
     assert fit.n_answers == demo.n_answers
-    assert fit.n_params == 2 * 240 + 6 * 58  # slopes and intercepts, and 60 - 2 for each of 6 traits
-    assert fit_mtl(demo, math.inf).n_params == 2 * 240 + 58
-    assert "60 models x 240 items" in repr(fit)
+    assert fit.n_params == 2 * 260 + 6 * 118  # slopes and intercepts, and 120 - 2 for each of 6 traits
+    assert fit_mtl(demo, math.inf).n_params == 2 * 260 + 118
+    assert "120 models x 260 items" in repr(fit)
 
 
 def test_predict(fit, demo):
     p = fit.predict()
-    assert p.shape == (60, 240)
+    assert p.shape == (120, 260)
     model, (domain, item) = p.index[7], p.columns[100]
     row = fit.items[(fit.items["domain"] == domain) & (fit.items["item"] == item)].iloc[0]
     assert p.loc[model, (domain, item)] == pytest.approx(expit(row["a"] * fit.theta.loc[model, domain] + row["d"]))
     part = fit.predict(demo.subset(models=list(demo.models[[3, 1]]), domains=["law", "chess"]))
-    assert part.shape == (2, 65)
+    assert part.shape == (2, 80)
     assert part.loc[demo.models[3], ("law", "law-01")] == p.loc[demo.models[3], ("law", "law-01")]
 
 
@@ -167,7 +167,7 @@ def test_scoring_recovers_new_models(demo, lam):
     fit = fit_mtl(demo.subset(models=[m for m in demo.models if m not in held]), lam)
     new = fit.score(demo.subset(models=held)).set_index("model")
     whole = fit_mtl(demo, lam).general[held]
-    assert new["general"].corr(whole) > 0.97  # item parameters from 50 or 60 models; the trait's reliability is .98
+    assert new["general"].corr(whole) > 0.97  # item parameters from 100 or 120 models; the trait's reliability is .98
 
 
 def test_scoring_with_few_answers_and_gaps(demo):

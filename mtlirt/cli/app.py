@@ -16,6 +16,7 @@ from mtlirt.cli.answers import Read, reads_answers
 
 if TYPE_CHECKING:
     from mtlirt.results.fit import Fit
+    from mtlirt.selection.cv_result import CVResult
 
 app = typer.Typer(
     add_completion=False,
@@ -108,13 +109,12 @@ def fit(
     if lam != "cv" and resume is not None:
         raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
-    more = {}
+    more: dict[str, Any] = {}
     with _talk(quiet):
         table = read()
         if lam == "cv" and len(table.domains) > 1:
-            cv = cv_mtl(table, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver))
-            result = cv.fit
-            more = {"cv.csv": cv.table, "per_domain.csv": cv.per_domain}
+            chosen = cv_mtl(table, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver))
+            result, more = chosen.fit, _curve(chosen)
         else:
             result = fit_mtl(table, weight, solver=_solver(solver))
             result.settings["seed"] = seed
@@ -232,15 +232,19 @@ def score(
 
 @app.command()
 def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = False) -> None:
-    """Fit the bundled demo answers at a fixed lam and say where the results lie."""
+    """Fit the bundled demo answers, lam chosen by cross-validation, and say where the results lie."""
     from mtlirt.cli.output import check_folder
     from mtlirt.datasets import demo as demo_responses
-    from mtlirt.models.mtl import fit_mtl
+    from mtlirt.selection.cv import cv_mtl
 
     check_folder(out, force)
     with _talk(quiet):
-        result = fit_mtl(demo_responses(), 1.0)
-    _report(result, out, quiet, {})
+        chosen = cv_mtl(demo_responses())
+    _report(chosen.fit, out, quiet, _curve(chosen))
+
+
+def _curve(chosen: CVResult) -> dict[str, Any]:
+    return {"cv.csv": chosen.table, "per_domain.csv": chosen.per_domain}
 
 
 def _solver(name: SolverName) -> Any:

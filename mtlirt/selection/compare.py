@@ -161,7 +161,7 @@ def compare_pooling(
     InputError as `cv_mtl`, or if `cv` is of other answers.
 
     >>> import mtlirt
-    >>> comparison = mtlirt.compare_pooling(mtlirt.datasets.demo(), folds=2)
+    >>> comparison = mtlirt.compare_pooling(mtlirt.datasets.demo(), lams=[11.0], folds=3)
     >>> list(comparison.table["regime"])
     ['separate', 'chosen', 'complete', 'mean_score']
     """

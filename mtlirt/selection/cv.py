@@ -92,9 +92,11 @@ def cv_mtl(
     if no lam converged in all folds.
 
     >>> import mtlirt
-    >>> cv = mtlirt.cv_mtl(mtlirt.datasets.demo(), folds=2)
-    >>> 0 < cv.lam_min < float("inf")
-    True
+    >>> cv = mtlirt.cv_mtl(mtlirt.datasets.demo(), lams=[11.0], folds=3)
+    >>> cv.lam_min
+    11.0
+    >>> cv.fit.fused.sum(), cv.fit.heterogeneity()["domain"][0]
+    (np.int64(4), 'chess')
     """
     check_choice("grid", grid, ("threshold", "paper"))
     check_choice("scheme", scheme, ("cells", "items"))

@@ -133,7 +133,7 @@ def lambda_path(
     InputError for a single domain, or arguments that cannot be used.
 
     >>> import mtlirt
-    >>> path = mtlirt.lambda_path(mtlirt.datasets.demo(), n=5)
+    >>> path = mtlirt.lambda_path(mtlirt.datasets.demo(), n=5, ratio=0.5)
     >>> path.leaves.index[0]
     'chess'
     """

@@ -16,6 +16,7 @@ _ARMIJO = 1e-4
 _HALVINGS = 14
 _ROUNDING = 1e-15
 _WIDEST_TURN = 0.5  # radians
+_HOLD = 1 + 1e-5  # a fused domain is let go where its gradient exceeds the kink by more than the gradient's own error
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _leave(
     rows = np.broadcast_to(centre, gradient.shape)
     residual = newton_direction(rows, gradient, curvature, np.ones_like(gradient), C).residual
     norm = np.linalg.norm(residual, axis=1)
-    excess = np.maximum(1 - lam / (np.sqrt(N) * np.maximum(norm, 1e-300)), 0.0)
+    excess = np.maximum(1 - _HOLD * lam / (np.sqrt(N) * np.maximum(norm, 1e-300)), 0.0)
     size = np.maximum(curvature.mean(axis=1), 1e-300)
     return -(excess / size)[:, None] * residual, -np.square(excess * norm) / size
 

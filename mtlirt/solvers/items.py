@@ -6,7 +6,6 @@ import numpy as np
 
 _CHUNK_ITEMS = 512  # nodes x items in float64 stay in the second-level cache
 _RIDGE = 1e-8  # share of an item's weight added to the Hessian's diagonal, where an item has no information
-_LEAST_RIDGE = 1e-12  # for an item without any answer
 _CURVATURE = 0.5  # accept a step if the slope along it has turned by at most this share (strong Wolfe condition)
 
 
@@ -62,7 +61,8 @@ def _newton(
     C: float,
     max_passes: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    ridge = np.maximum(_RIDGE * np.abs(w).sum(axis=0), _LEAST_RIDGE)
+    answers = np.abs(w).sum(axis=0)
+    ridge = _RIDGE * np.where(answers > 0, answers, 1.0)
     powers = np.stack([np.ones_like(x), x, np.square(x)])
 
     def model(a: np.ndarray, d: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, ...]:

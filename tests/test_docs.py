@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from conftest import shared
 
 import mtlirt
 
@@ -31,6 +32,9 @@ def test_every_public_name_is_there_and_documented():
 
 
 @pytest.mark.parametrize("name", VIGNETTES)
-def test_vignettes_run(name, capsys):
+def test_vignettes_run(name, capsys, monkeypatch):
+    monkeypatch.setenv("VIGNETTE_MODELS", "100")
+    if name == "open-llm-leaderboard.py":
+        shared("data")
     runpy.run_path(str(ROOT / "vignettes" / name), run_name="__main__")
     assert capsys.readouterr().out

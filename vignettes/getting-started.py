@@ -12,8 +12,8 @@ import mtlirt
 # %% [markdown]
 # ## Read the answers
 #
-# `mtlirt.read_responses("answers.csv")` reads your own table. Here are the bundled ones, simulated by `data-raw/demo.py`: 60
-# invented models, 240 items in 6 domains.
+# `mtlirt.read_responses("answers.csv")` reads your own table. Here are the bundled ones, simulated by `data-raw/demo.py`: 120
+# invented models, 260 items in 6 domains.
 
 # %%
 responses = mtlirt.datasets.demo()
@@ -26,18 +26,19 @@ print(responses.summary())
 # ## How much should the domains borrow?
 #
 # The penalty weight `lam` decides. At 0 every domain is fitted alone; from the largest fusion threshold upward all domains share
-# one trait.
+# one trait. Cross-validation holds out a fifth of the answers at a time and asks which `lam` predicts them best.
 
 # %%
-thresholds = mtlirt.fusion_thresholds(responses)
-print(thresholds.round(2))
+cv = mtlirt.cv_mtl(responses)
+print(cv)
 
 # %% [markdown]
-# A value of a fifth of the largest threshold lets the domains borrow without forcing them together.
+# Both ends are on the curve, so the answer may be "completely" (`lam` = infinity) or "not at all" (0). Here it is neither: complete
+# pooling and separate domains both predict worse, by many standard errors of the paired differences (`excess`, `excess_se`).
+# `fit_mtl(responses)` alone does the same and returns the fit; `cv.fit` is that fit.
 
 # %%
-lam = 0.2 * thresholds.max()
-fit = mtlirt.fit_mtl(responses, lam)
+fit = cv.fit
 print(fit.summary())
 
 # %% [markdown]
@@ -58,18 +59,27 @@ assert odd["domain"] == "chess"
 # little about chess, and chess should not be averaged into one. The `rho` column says the same of ranks: the ranking by chess
 # agrees with the general ranking far less than the others do.
 #
-# Is that the penalty's doing? Compare with the ends: separate fits, where nothing is borrowed, and complete pooling.
+# Is that the penalty's doing? `cv.path` holds the fits of all answers at every `lam`, from complete pooling to separate domains.
 
 # %%
-separate = mtlirt.fit_mtl(responses, 0)
-pooled = mtlirt.fit_mtl(responses, math.inf)
-for name, other in (("separate", separate), (f"lam = {lam:.2f}", fit), ("pooled", pooled)):
-    sines = other.heterogeneity().set_index("domain")["sine"]
-    print(f"{name:12s} chess {sines['chess']:.2f}, the other five {sines.drop('chess').mean():.2f} on average")
+sines = cv.path.sines
+for lam in (math.inf, fit.lam, 0.0):
+    row = sines.loc[lam]
+    print(f"lam = {lam:6.2f}: chess {row['chess']:.2f}, the other five {row.drop('chess').mean():.2f} on average")
+print(cv.path.leaves.round(2))
 
 # %% [markdown]
-# Separate fits make every domain look odd, because 25 to 60 items measure a trait with error and error points in its own
-# direction. The penalty takes most of that away from the five and leaves chess where it is.
+# Separate fits make every domain look odd, because 30 to 60 items measure a trait with error and error points in its own
+# direction. The penalty takes that away from the five, and leaves chess most of its own.
+#
+# Who gains by borrowing? A gain is a smaller held-out loss at the chosen `lam` than with separate fits, or with complete pooling:
+
+# %%
+print(cv.per_domain.round(4).to_string(index=False))
+
+# %% [markdown]
+# All gain against separate fits, chess least; against complete pooling it is chess that gains. `mtlirt.compare_pooling(responses)`
+# says what each regime would have done to the ranking.
 #
 # ## Scores
 #

@@ -11,6 +11,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from mtlirt._arguments import whole
 from mtlirt.errors import InputError
 
 _LOOK_EVERY = 0.3  # seconds between two looks at what the processes have done
@@ -35,6 +36,14 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+def check_jobs(n_jobs: object) -> int:
+    """A number of processes: positive, or -1 for one per core."""
+    jobs = whole("n_jobs (--jobs)", n_jobs, -1)
+    if jobs == 0:
+        raise InputError("n_jobs (--jobs) must be a positive whole number, or -1 for all cores, not 0")
+    return jobs
+
+
 def run_tasks(
     function: Callable[[Any, Tick], Any],
     tasks: Sequence[Any],
@@ -46,8 +55,7 @@ def run_tasks(
     Each task calls tick() whenever a step of its work is done; `advance` is told the number of ticks. BLAS runs on one
     thread in every task, so the numbers do not depend on n_jobs.
     """
-    if not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
-        raise InputError(f"n_jobs must be a positive whole number, or -1 for all cores, not {n_jobs!r}")
+    n_jobs = check_jobs(n_jobs)
     if n_jobs == 1 or len(tasks) == 1:
         with one_blas_thread():
             return [function(task, _silent if advance is None else lambda: advance(1)) for task in tasks]
@@ -66,23 +74,26 @@ def _silent() -> None:
     """Nobody counts."""
 
 
-class _FileTick:
-    """Counts across processes: every tick appends one byte to a file."""
+class _Tick:
+    """Counts across processes: every tick appends one byte to a file. A process whose parent has gone stops."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str | None) -> None:
+        self.path, self.parent = path, os.getpid()
 
     def __call__(self) -> None:
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        os.write(handle, b".")
-        os.close(handle)
+        if os.getppid() != self.parent:
+            os._exit(1)
+        if self.path is not None:
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+            os.write(handle, b".")
+            os.close(handle)
 
 
 @contextmanager
 def _ticks(advance: Callable[[int], None] | None) -> Iterator[Tick]:
     """A tick that can be sent to other processes, and a thread that passes the counts on to `advance`."""
     if advance is None:
-        yield _silent
+        yield _Tick(None)
         return
     with tempfile.NamedTemporaryFile(prefix="mtlirt-ticks-") as file:
         done = threading.Event()
@@ -99,7 +110,7 @@ def _ticks(advance: Callable[[int], None] | None) -> Iterator[Tick]:
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
-            yield _FileTick(file.name)
+            yield _Tick(file.name)
         finally:
             done.set()
             watcher.join()

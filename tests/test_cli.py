@@ -126,7 +126,9 @@ def test_cv_and_compare(answers, tmp_path):
     assert "over items" in done.stdout
     wanted = ["cv.csv", "folds.csv", "path.csv", "per_domain.csv", "sines.csv", "summary.txt"]
     assert sorted(p.name for p in (tmp_path / "cv").iterdir()) == wanted
-    assert list(pd.read_csv(tmp_path / "cv" / "sines.csv").columns) == ["lam", "d01", "d02", "d03", "d04"]
+    sines = pd.read_csv(tmp_path / "cv" / "sines.csv")
+    assert list(sines.columns) == ["lam", "domain", "sine"]
+    assert len(sines) == 22 * 4
     again = run("cv", answers, "--out", tmp_path / "cv", *OWN, "--folds", "2")
     assert (again.returncode, "--force" in again.stderr) == (2, True)
     done = run("compare", answers, "--out", tmp_path / "compare", *OWN, "--folds", "2", "--top", "5", "-q")
@@ -241,7 +243,7 @@ ROWS = "".join(f"m{i},d,q{j},{(i + j) % 2}\n" for i in range(4) for j in range(3
         (HEAD + ROWS, ("--lam", "1", "--resume", "kept"), ["--resume", "--lam cv"]),
         (HEAD + ROWS, ("--lam", "1", "--solver", "magic"), ["--solver"]),
         (HEAD + ROWS + ROWS.replace("d", "e"), ("--folds", "1"), ["folds must be", "not 1"]),
-        (HEAD + ROWS + ROWS.replace("d", "e"), ("--jobs", "0"), ["n_jobs must be"]),
+        (HEAD + ROWS + ROWS.replace("d", "e"), ("--jobs", "0"), ["--jobs", "must be"]),
         (HEAD + ROWS + ROWS.replace("d", "e"), ("--resume", "/dev/null"), ["/dev/null", "another folder"]),
         (HEAD + ",d,q,1\n" + ROWS, ("--lam", "1"), ["'model'", "row 1"]),
     ],

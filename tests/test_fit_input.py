@@ -12,22 +12,21 @@ import mtlirt
 from mtlirt import Adam, Block, InputError, Responses, fit_mtl
 
 
-@pytest.mark.parametrize("lam", [-1, math.nan, "much", None, -math.inf])
-def test_bad_lam(small, lam):
-    with pytest.raises(InputError, match="lam must be a number from 0 to infinity"):
-        fit_mtl(small.responses, lam)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"C": 0.9}, "C = 0.9"),
-        ({"C": math.nan}, "C = nan"),
+        ({"C": 0.9}, "C must be a number from 1 to 20, not 0.9"),
+        ({"C": math.nan}, "C must be .* not nan"),
+        ({"C": "x"}, "C must be .* not 'x'"),
+        ({"C": None}, "C must be"),
+        ({"C": 1e6}, "C must be"),
         ({"missing_weight": "none"}, "missing_weight must be one of"),
         ({"on_fail": "cry"}, "on_fail must be one of"),
         ({"solver": "block"}, "solver must be Block"),
         ({"penalty_weights": {"d01": 1}}, "no weight for domain 'd02'"),
-        ({"penalty_weights": {"d01": 1, "d02": -1, "d03": 1, "d04": 1}}, "positive"),
+        ({"penalty_weights": {"d01": 1, "d02": -1, "d03": 1, "d04": 1}}, r"penalty_weights\['d02'\] must be a number"),
+        ({"penalty_weights": {"d01": 1, "d02": "x", "d03": 1, "d04": 1}}, r"penalty_weights\['d02'\] must be .* 'x'"),
+        ({"penalty_weights": 2.0}, "penalty_weights must map domains"),
     ],
 )
 def test_bad_arguments(small, arguments, message):
@@ -51,6 +50,32 @@ def test_bad_arguments(small, arguments, message):
 def test_bad_solver_options_fail_where_they_are_written(make):
     with pytest.raises(ValueError, match=r"Block|Adam"):
         make()
+
+
+@pytest.mark.parametrize("lam", [-1, math.nan, "x", None, -math.inf, 1e300, 1e-300, np.ones(2), 1j, True])
+def test_bad_lam(small, lam):
+    with pytest.raises(InputError, match="lam"):
+        fit_mtl(small.responses, lam)
+
+
+def test_responses_of_another_kind(small):
+    for other in (None, small.responses.scores, small.responses.to_long()):
+        with pytest.raises(InputError, match="responses must be Responses"):
+            fit_mtl(other, 1.0)
+
+
+def test_a_domain_that_few_models_answered(small):
+    frame, domains = wide(small.responses)
+    few = frame.copy()
+    few.iloc[2:, :30] = np.nan
+    with pytest.raises(InputError, match=r"domain 'd01' was answered by fewer than 3 models \(2\)"):
+        fit_mtl(Responses.from_wide(few, domains=domains), 1.0)
+    three = frame.copy()
+    three.iloc[3:, :30] = np.nan
+    three = Responses.from_wide(three, domains=domains)
+    with pytest.raises(InputError, match=r"domain 'd01': C = 1\.1 leaves no trait of 3 models"):
+        fit_mtl(three, 0, C=1.1)
+    assert fit_mtl(three, 1.0).theta.notna().all().all()
 
 
 def test_too_few_models_and_items(small):

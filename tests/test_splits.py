@@ -110,7 +110,7 @@ def test_cells_that_cannot_be_predicted_are_left_out():
 def test_a_domain_without_items_to_train_on():
     responses = responses_of(np.tile([[0, 1], [1, 0]], (4, 2)).astype(float), (2, 2))
     how = Settings()
-    with pytest.raises(mtlirt.InputError, match="domain 'd0' has fewer than 2 items with training answers in fold 1"):
+    with pytest.raises(mtlirt.InputError, match="domain 'd0' has training answers of only 1 items in fold 1"):
         make_fold(how.problem(responses), make_split(responses, "items", 2, 0), 0, how)
 
 

@@ -14,11 +14,11 @@ KEY = {"work": "test", "seed": 1}
 
 def test_arrays_come_back(tmp_path):
     store = WorkStore(tmp_path / "work", KEY)
-    assert store.get("fold-1") is None
+    assert store.get("fold-1", ("x",)) is None
     arrays = {"x": np.arange(6.0).reshape(2, 3).T, "n": np.array(3), "none": np.empty((0, 4))}
     store.put("fold-1", arrays)
     store.put("fold-1", {**arrays, "n": np.array(4)})
-    kept = WorkStore(tmp_path / "work", KEY).get("fold-1")
+    kept = WorkStore(tmp_path / "work", KEY).get("fold-1", ("x", "n", "none"))
     np.testing.assert_array_equal(kept["x"], arrays["x"])
     assert (kept["n"], kept["n"].shape, kept["none"].shape) == (4, (), (0, 4))
     assert sorted(p.name for p in (tmp_path / "work").iterdir()) == ["fold-1.safetensors", "work.json"]
@@ -55,7 +55,20 @@ def test_damaged_arrays(tmp_path):
     store = WorkStore(tmp_path, KEY)
     (tmp_path / "fold-1.safetensors").write_bytes(b"half")
     with pytest.raises(mtlirt.InputError, match=r"fold-1.safetensors: cannot be read .* delete it"):
-        store.get("fold-1")
+        store.get("fold-1", ("x",))
+
+
+def test_other_arrays(tmp_path):
+    store = WorkStore(tmp_path, KEY)
+    store.put("fold-1", {"y": np.ones(2)})
+    with pytest.raises(mtlirt.InputError, match="holds something else than x; delete it"):
+        store.get("fold-1", ("x",))
+
+
+@pytest.mark.parametrize("folder", [5, True, "a\0b", "n" * 300])
+def test_what_cannot_be_a_folder(folder):
+    with pytest.raises(mtlirt.InputError, match=r"cannot be (a folder|written)"):
+        WorkStore(folder, KEY)
 
 
 def _square(x, tick):

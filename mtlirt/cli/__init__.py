@@ -7,6 +7,10 @@ import sys
 from mtlirt.errors import FitError, InputError
 
 
+class StoppedError(Exception):
+    """Somebody stopped the work; the message says what is left of it."""
+
+
 def main() -> None:
     """Run the command line: exit 0 for success, 1 if no usable result came out, 2 for bad input, 130 if interrupted."""
     try:
@@ -17,9 +21,10 @@ def main() -> None:
         _stop(str(error), 2)
     except FitError as error:
         _stop(str(error), 1)
+    except StoppedError as error:
+        _stop(str(error), 130)
     except KeyboardInterrupt:
-        kept = "; the same command goes on from the work that is kept" if "--resume" in sys.argv else ""
-        _stop(f"interrupted; no results were written{kept}", 130)
+        _stop("interrupted, no results were written", 130)
     except MemoryError:
         _stop("out of memory: fit fewer models, items or domains at once", 1)
 

@@ -99,18 +99,21 @@ def fit(
     Writes scores.csv, items.csv, heterogeneity.csv, trace.csv, summary.txt and the folder fit; and, where lam is chosen
     by cross-validation, cv.csv and per_domain.csv.
     """
+    from mtlirt._parallel import check_jobs
     from mtlirt.cli.output import check_folder
+    from mtlirt.data.splits import check_folds
     from mtlirt.errors import InputError
     from mtlirt.models.mtl import fit_mtl
-    from mtlirt.models.settings import check_lam
     from mtlirt.selection.cv import cv_mtl
 
-    weight: Any = lam if lam == "cv" else check_lam(lam)
+    weight = _weight(lam)
+    check_folds(folds, seed)
+    check_jobs(jobs)
     if lam != "cv" and resume is not None:
         raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
     more: dict[str, Any] = {}
-    with _talk(quiet):
+    with _talk(quiet, resume):
         table = read()
         if lam == "cv" and len(table.domains) > 1:
             chosen = cv_mtl(table, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver))
@@ -138,13 +141,14 @@ def cv(
 ) -> None:
     """How much should the domains borrow? The penalty weight by cross-validation.
 
-    Writes cv.csv (the curve), folds.csv, per_domain.csv, path.csv and sines.csv (the path of all answers), summary.txt.
+    Writes cv.csv (the curve), folds.csv, per_domain.csv, path.csv and sines.csv (the path of all answers, by lam and by
+    lam and domain), summary.txt.
     """
     from mtlirt.cli.output import check_folder, write
     from mtlirt.selection.cv import cv_mtl
 
     check_folder(out, force)
-    with _talk(quiet):
+    with _talk(quiet, resume):
         result = cv_mtl(
             read(),
             grid=grid.value,
@@ -160,7 +164,7 @@ def cv(
         "folds.csv": result.folds,
         "per_domain.csv": result.per_domain,
         "path.csv": result.path.table,
-        "sines.csv": result.path.sines.reset_index(),
+        "sines.csv": result.path.sines.melt(var_name="domain", value_name="sine", ignore_index=False).reset_index(),
         "summary.txt": f"{result}\n",
     }
     write(out, files)
@@ -190,7 +194,7 @@ def compare(
     from mtlirt.selection.compare import compare_pooling
 
     check_folder(out, force)
-    with _talk(quiet):
+    with _talk(quiet, resume):
         result = compare_pooling(
             read(), top=top, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver)
         )
@@ -243,6 +247,15 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     _report(chosen.fit, out, quiet, _curve(chosen))
 
 
+def _weight(lam: str) -> Any:
+    from mtlirt._arguments import penalty_weight
+
+    try:
+        return penalty_weight(float(lam))
+    except ValueError:
+        return lam if lam == "cv" else penalty_weight(lam)
+
+
 def _curve(chosen: CVResult) -> dict[str, Any]:
     return {"cv.csv": chosen.table, "per_domain.csv": chosen.per_domain}
 
@@ -268,15 +281,20 @@ def _say(result: object, out: Path, files: dict[str, Any], quiet: bool) -> None:
 
 
 @contextmanager
-def _talk(quiet: bool) -> Iterator[None]:
-    """Progress bars and one-line warnings on standard error, unless quiet."""
+def _talk(quiet: bool, resume: Path | None = None) -> Iterator[None]:
+    """Progress bars on a terminal and one-line warnings, on standard error, unless quiet."""
     from mtlirt._progress import progress
+    from mtlirt.cli import StoppedError
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not quiet:
             sys.stderr.write(f"mtlirt: warning: {message}\n")
 
-    with warnings.catch_warnings(), nullcontext() if quiet else progress():
-        warnings.showwarning = show
-        warnings.simplefilter("always")
-        yield
+    try:
+        with warnings.catch_warnings(), progress() if sys.stderr.isatty() and not quiet else nullcontext():
+            warnings.showwarning = show
+            warnings.simplefilter("always")
+            yield
+    except KeyboardInterrupt as error:
+        kept = "" if resume is None else f"; the same command goes on from what is kept in {resume}"
+        raise StoppedError(f"interrupted, no results were written{kept}") from error

@@ -32,6 +32,10 @@ _RESULTS = (*FIT_FILES, "compare.csv", "folds.csv", "path.csv")
 
 def check_folder(folder: Path, force: bool) -> None:
     """Raise InputError if `folder` is no folder, cannot be written, or holds results and `force` is not set."""
+    try:
+        folder.exists()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: cannot be a folder ({error}); choose another --out") from error
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file, not a folder; choose another --out")
     held = [name for name in _RESULTS if (folder / name).exists()]

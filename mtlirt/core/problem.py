@@ -127,7 +127,7 @@ class Problem:
 
 def row_chunks(n: int, j: int) -> Iterator[slice]:
     """Slices of the rows of an (n, j) array whose cells, as float64, fit in cache."""
-    step = max(1, _CHUNK_CELLS // j)
+    step = max(1, _CHUNK_CELLS // max(1, j))
     return (slice(start, start + step) for start in range(0, n, step))
 
 

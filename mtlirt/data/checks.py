@@ -22,6 +22,11 @@ def check_estimable(responses: Responses) -> None:
     for domain, mask in zip(responses.domains, masks, strict=True):
         if (mask.any(axis=0)).sum() < _FEWEST_ITEMS:
             raise InputError(f"domain {domain!r} has fewer than {_FEWEST_ITEMS} items with an answer; drop or merge it")
+        answering = int(mask.any(axis=1).sum())
+        if answering < _FEWEST_MODELS:
+            raise InputError(
+                f"domain {domain!r} was answered by fewer than {_FEWEST_MODELS} models ({answering}); drop or merge it"
+            )
     per_model = np.sum([m.sum(axis=1) for m in masks], axis=0)
     items = responses.items
     _none_empty("models", responses.models[per_model == 0])

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from mtlirt._arguments import whole
 from mtlirt.data.responses import Responses, observed
-from mtlirt.errors import InputError
 
 _MOST_FOLDS = 100  # fold numbers are kept as int8
 
@@ -29,20 +29,23 @@ class Split:
     domains: tuple[str, ...]
 
 
+def check_folds(folds: object, seed: object) -> tuple[int, int]:
+    """A number of folds and a seed, or InputError."""
+    return whole("folds", folds, 2, _MOST_FOLDS), whole("seed", seed, 0)
+
+
 def make_split(responses: Responses, scheme: Scheme, folds: int, seed: int) -> Split:
     """Deal answers or items out to folds in random order.
 
     "cells" is stratified: each model's answers in each domain are dealt out by themselves, so the folds' shares of them
     differ by at most 1, and which folds get the larger shares is random too. "items" deals out each domain's items.
+    The folds follow the order of models and items: the same answers in another order are dealt out otherwise.
 
     Raises
     ------
     InputError for a number of folds or a seed that cannot be used.
     """
-    if not (isinstance(folds, int) and 2 <= folds <= _MOST_FOLDS):
-        raise InputError(f"folds must be a whole number from 2 to {_MOST_FOLDS}, not {folds!r}")
-    if not (isinstance(seed, int) and seed >= 0):
-        raise InputError(f"seed must be a whole number, 0 or more, not {seed!r}")
+    folds, seed = check_folds(folds, seed)
     rng = np.random.default_rng(seed)
     blocks = []
     for domain in responses.domains:

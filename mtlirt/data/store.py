@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,15 @@ class WorkStore:
     refused. Every file is written beside its place and moved there, so it is complete or not there at all.
     """
 
-    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, key: Mapping[str, Any]) -> None:
         wanted = json.loads(json.dumps(key))
-        manifest = self.folder / _MANIFEST
-        if not manifest.exists():
+        try:
+            self.folder = Path(folder)
+            manifest = self.folder / _MANIFEST
+            fresh = not manifest.exists()
+        except (TypeError, ValueError, OSError) as error:
+            raise InputError(f"{folder!r} cannot be a folder ({error})") from error
+        if fresh:
             self._claim(wanted)
             return
         try:
@@ -48,18 +52,21 @@ class WorkStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write(_MANIFEST, json.dumps(key, indent=1).encode())
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot be written ({error.strerror})") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"{str(self.folder)!r} cannot be written ({error})") from error
 
-    def get(self, name: str) -> dict[str, np.ndarray] | None:
-        """The arrays kept under `name`, or None."""
+    def get(self, name: str, keys: Collection[str]) -> dict[str, np.ndarray] | None:
+        """The arrays kept under `name`, or None; InputError unless they have these keys."""
         path = self.folder / f"{name}.safetensors"
         if not path.exists():
             return None
         try:
-            return load_file(path)
+            arrays = load_file(path)
         except (OSError, SafetensorError, ValueError) as error:
             raise InputError(f"{path}: cannot be read ({error}); delete it to do its work again") from error
+        if {*arrays} != {*keys}:
+            raise InputError(f"{path}: holds something else than {', '.join(keys)}; delete it to do its work again")
+        return arrays
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep `arrays` under `name`, in place of what was there."""

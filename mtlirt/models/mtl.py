@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from mtlirt._arguments import one_of, penalty_weight
 from mtlirt._parallel import one_blas_thread
 from mtlirt._progress import track
 from mtlirt.core.problem import Problem
@@ -16,7 +17,7 @@ from mtlirt.core.start import Start, cold_start, warm_start
 from mtlirt.data import Responses
 from mtlirt.errors import ConvergenceWarning, FitError, InputError
 from mtlirt.models.assemble import assemble, domain_index, thresholds
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver, check_choice, check_lam
+from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
 from mtlirt.results.fit import Fit
 from mtlirt.solvers.adam import Adam
 from mtlirt.solvers.block import Block
@@ -83,15 +84,15 @@ def fit_mtl(
     >>> fit.converged
     True
     """
-    check_choice("on_fail", on_fail, ("warn", "raise", "ignore"))
+    one_of("on_fail", on_fail, ("warn", "raise", "ignore"))
     settings = Settings(solver, C, missing_weight, penalty_weights)
-    if lam == "cv":
+    if isinstance(lam, str) and lam == "cv":
         if init is not None:
             raise InputError('init goes with a given lam, not with lam="cv"')
         fit = _cross_validated(responses, settings)
         _report_status(fit, on_fail)
         return fit
-    lam = check_lam(lam)
+    lam = penalty_weight(lam)
     problem = settings.problem(responses)
     pooled, lam_max = _pooled(problem, responses, init, settings)
     start = _start(problem, responses, lam, init, pooled, solver)

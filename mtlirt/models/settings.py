@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mtlirt._arguments import number, one_of
 from mtlirt.core.problem import Problem, make_problem
 from mtlirt.core.projection import check_box
 from mtlirt.data import Responses
@@ -20,6 +21,8 @@ Solver = Block | Adam
 BLOCK = Block()
 MissingWeight = Literal["observed", "paper"]
 PenaltyWeights = Mapping[str, float] | None
+_LARGEST_C = 20.0  # the grid grows with its square
+_PENALTY_WEIGHTS = (1e-6, 1e6)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Settings:
     penalty_weights: PenaltyWeights = None
 
     def __post_init__(self) -> None:
-        check_choice("missing_weight", self.missing_weight, ("observed", "paper"))
+        one_of("missing_weight", self.missing_weight, ("observed", "paper"))
+        number("C", self.C, 1.0, _LARGEST_C)
         if not isinstance(self.solver, Block | Adam):
             raise InputError(f"solver must be Block(...) or Adam(...), not {self.solver!r}")
 
@@ -48,15 +52,17 @@ class Settings:
 
     def problem(self, responses: Responses) -> Problem:
         """The estimation problem of all answers; InputError if they cannot be fitted."""
+        if not isinstance(responses, Responses):
+            raise InputError(f"responses must be Responses, as read_responses gives, not {type(responses).__name__}")
         check_estimable(responses)
-        try:
-            check_box(float(self.C), responses.n_models)
-        except ValueError as error:
-            raise InputError(str(error)) from error
         blocks = [responses.block(domain) for domain in responses.domains]
-        return self.weighted(
-            make_problem(blocks, np.ones(len(blocks)), self._penalty_weights(responses), float(self.C))
-        )
+        problem = make_problem(blocks, np.ones(len(blocks)), self._penalty_weights(responses), float(self.C))
+        for domain, present in zip(responses.domains, problem.answers_per_model > 0, strict=True):
+            try:
+                check_box(float(self.C), int(present.sum()))
+            except ValueError as error:
+                raise InputError(f"domain {domain!r}: {error}") from error
+        return self.weighted(problem)
 
     def weighted(self, problem: Problem) -> Problem:
         """The same answers with the weight of each domain as `missing_weight` says."""
@@ -69,27 +75,9 @@ class Settings:
         given = self.penalty_weights
         if given is None:
             return np.ones(len(responses.domains))
+        if not isinstance(given, Mapping):
+            raise InputError(f"penalty_weights must map domains to weights, not {given!r}")
         missing = [d for d in responses.domains if d not in given]
         if missing:
             raise InputError(f"penalty_weights: no weight for domain {missing[0]!r}")
-        weights = np.array([float(given[d]) for d in responses.domains])
-        if not (np.isfinite(weights) & (weights > 0)).all():
-            raise InputError("penalty_weights must be positive and finite")
-        return weights
-
-
-def check_choice(name: str, given: object, allowed: tuple[str, ...]) -> None:
-    """Raise InputError unless `given` is one of the `allowed` words."""
-    if given not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {given!r}")
-
-
-def check_lam(lam: object) -> float:
-    """`lam` as a float from 0 to infinity, or InputError."""
-    try:
-        value = float(lam)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"lam must be a number from 0 to infinity, or 'cv', not {lam!r}") from None
-    if not value >= 0:
-        raise InputError(f"lam must be a number from 0 to infinity, not {lam!r}")
-    return value
+        return np.array([number(f"penalty_weights[{d!r}]", given[d], *_PENALTY_WEIGHTS) for d in responses.domains])

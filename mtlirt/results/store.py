@@ -45,6 +45,8 @@ def save(fit: Fit, folder: Path) -> None:
         stage.chmod(0o777 & ~_umask())
         (stage / _ARRAYS).chmod(0o666 & ~_umask())
         stage.rename(folder)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{folder}: cannot be written ({error})") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 

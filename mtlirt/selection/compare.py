@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mtlirt._arguments import whole
 from mtlirt.data import Responses
 from mtlirt.errors import InputError
 from mtlirt.results.fit import Fit
 from mtlirt.results.tables import rank
 from mtlirt.selection.cv import cv_mtl
-from mtlirt.selection.cv_result import CVResult, mean_and_se
+from mtlirt.selection.cv_result import CVResult, average, mean_and_se
 
 _SHOWN = 10
 _FITTED = ("separate", "chosen", "complete")
@@ -61,7 +62,7 @@ class PoolingComparison:
 
     @cached_property
     def rank_correlation(self) -> pd.DataFrame:
-        """Spearman correlations of the four rankings."""
+        """Spearman correlations of the four rankings; missing for a ranking in which all models are equal."""
         return self.ranks.astype("float64").corr(method="spearman")
 
     @cached_property
@@ -95,7 +96,7 @@ class PoolingComparison:
             "separate": cv.fold_losses[:, -1],
             "chosen": cv.fold_losses[:, cv.chosen],
             "complete": cv.fold_losses[:, 0],
-            "mean_score": np.nanmean(cv.mean_score_losses, axis=1),
+            "mean_score": average(cv.mean_score_losses, axis=1),
         }
         rows = []
         for regime, loss in losses.items():
@@ -165,12 +166,13 @@ def compare_pooling(
     >>> list(comparison.table["regime"])
     ['separate', 'chosen', 'complete', 'mean_score']
     """
-    if not (isinstance(top, int) and top >= 1):
-        raise InputError(f"top must be a positive whole number, not {top!r}")
+    top = whole("top", top, 1)
     if cv is None:
         cv = cv_mtl(responses, **how)
     elif how:
         raise InputError(f"{next(iter(how))} is an argument of cv_mtl, and cv is given already")
+    elif not isinstance(cv, CVResult):
+        raise InputError(f"cv must be a CVResult, as cv_mtl gives, not {type(cv).__name__}")
     elif cv.fit.data.fingerprint != responses.fingerprint:
         raise InputError("cv is a cross-validation of other responses")
     return PoolingComparison(cv, top)

@@ -11,27 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mtlirt._parallel import run_tasks
+from mtlirt._arguments import one_of
+from mtlirt._parallel import check_jobs, run_tasks
 from mtlirt._progress import count
 from mtlirt._version import __version__
 from mtlirt.core.problem import Problem
 from mtlirt.core.start import Start
 from mtlirt.data import Responses
-from mtlirt.data.splits import Scheme, Split, make_split
+from mtlirt.data.splits import Scheme, Split, check_folds, make_split
 from mtlirt.data.store import WorkStore
-from mtlirt.errors import ConvergenceWarning
+from mtlirt.errors import ConvergenceWarning, FitError
 from mtlirt.models.assemble import thresholds
 from mtlirt.models.mtl import pooled_solution
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver, check_choice
+from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
 from mtlirt.results.fit import Fit
 from mtlirt.selection.cv_result import CVResult, FoldLosses, no_losses, result_of
 from mtlirt.selection.folds import make_fold
-from mtlirt.selection.lams import paper_grid, threshold_grid, with_ends
+from mtlirt.selection.lams import paper_grid, threshold_grid, values_of, with_ends
 from mtlirt.selection.path import PathTask, check_several, path_of, solve_next
-from mtlirt.solvers.solution import Status
 
 _POINTS, _RATIO = 15, 0.03
-_STATUS = list(Status)
 _POINT = ("theta", "general", "a", "d")
 
 
@@ -98,25 +97,30 @@ def cv_mtl(
     >>> cv.fit.fused.sum(), cv.fit.heterogeneity()["domain"][0]
     (np.int64(4), 'chess')
     """
-    check_choice("grid", grid, ("threshold", "paper"))
-    check_choice("scheme", scheme, ("cells", "items"))
-    check_choice("lam_in_folds", lam_in_folds, ("scaled", "same"))
+    one_of("grid", grid, ("threshold", "paper"))
+    one_of("scheme", scheme, ("cells", "items"))
+    one_of("lam_in_folds", lam_in_folds, ("scaled", "same"))
+    folds, seed = check_folds(folds, seed)
+    n_jobs = check_jobs(n_jobs)
+    own = None if lams is None else values_of(lams)
     settings = Settings(solver, C, missing_weight, penalty_weights)
     problem = settings.problem(responses)
     check_several(responses)
     split = make_split(responses, scheme, folds, seed)
+    for number in range(folds):
+        make_fold(problem, split, number, settings)  # folds that cannot be used are told before the first is fitted
     record: dict[str, Any] = {
         **settings.record(),
-        "grid": grid if lams is None else [str(float(lam)) for lam in lams],
+        "grid": grid if own is None else [str(lam) for lam in own],
         "folds": folds,
         "seed": seed,
         "scheme": scheme,
         "lam_in_folds": lam_in_folds,
     }
-    store = None if resume is None else WorkStore(FilePath(resume), _key(responses, record))
+    store = None if resume is None else WorkStore(resume, _key(responses, record))
     pooled = pooled_solution(problem)
     lam_max = thresholds(problem, pooled)
-    values = _values(problem, lams, grid, float(lam_max.max()), store)
+    values = _values(problem, own, grid, float(lam_max.max()), store)
     scaled = missing_weight == "paper" and scheme == "cells" and lam_in_folds == "scaled"
     tasks: list[PathTask | FoldTask] = [
         FoldTask(problem, split, k, settings, values, scaled, store) for k in range(folds)
@@ -125,7 +129,7 @@ def cv_mtl(
     with count("cross-validation", len(tasks) * len(values)) as advance:
         *losses, fits = run_tasks(_run, tasks, n_jobs, advance)
     result = result_of(path_of(fits), losses, record)
-    _warn(result)
+    _report(result)
     return result
 
 
@@ -138,16 +142,16 @@ def _key(responses: Responses, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(
-    problem: Problem, lams: Sequence[float] | None, grid: str, lam_max: float, store: WorkStore | None
+    problem: Problem, own: list[float] | None, grid: str, lam_max: float, store: WorkStore | None
 ) -> np.ndarray:
     """The values of lam in descending order; those of interrupted work if there are any."""
-    kept = None if store is None else store.get("lams")
+    kept = None if store is None else store.get("lams", ("lams",))
     if kept is not None:
         return kept["lams"]
-    if lams is not None:
-        values = with_ends(lams)
-    else:
+    if own is None:
         values = with_ends(paper_grid(problem) if grid == "paper" else threshold_grid(lam_max, _POINTS, _RATIO))
+    else:
+        values = with_ends(own)
     if store is not None:
         store.put("lams", {"lams": values})
     return values
@@ -173,7 +177,7 @@ class FoldTask:
         fold = make_fold(self.problem, self.split, self.number, self.settings)
         scale = _share(fold.train, self.problem) if self.scaled else 1.0
         name = f"fold-{self.number + 1}"
-        kept = None if self.store is None else self.store.get(name)
+        kept = None if self.store is None else self.store.get(name, (*FoldLosses.__dataclass_fields__, *_POINT))
         before = None if kept is None else Start(*(kept.pop(k) for k in _POINT))
         done = FoldLosses(**kept) if kept is not None else no_losses(fold)
         for _ in range(len(done.status)):
@@ -195,7 +199,13 @@ def _share(train: Problem, everything: Problem) -> float:
     return float(parts[0] / parts[1])
 
 
-def _warn(result: CVResult) -> None:
+def _report(result: CVResult) -> None:
+    if not result.converged.all(axis=0).any():
+        counts = ", ".join(f"{n} {name}" for name, n in result.folds["status"].value_counts().items())
+        raise FitError(
+            f"cross-validation: at no lam did the fits of all folds converge ({counts}); raise the solver's limit, "
+            "loosen `tol`, or use fewer folds"
+        )
     failed = result.table[result.table["n_converged"] < result.settings["folds"]]
     if len(failed):
         shown = ", ".join(f"{lam:.4g}" for lam in failed["lam"])

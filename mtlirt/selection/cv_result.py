@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mtlirt.errors import FitError
 from mtlirt.results.fit import Fit
 from mtlirt.selection.folds import Fold
 from mtlirt.selection.path import Path
@@ -99,18 +98,16 @@ class CVResult:
     @cached_property
     def fold_losses(self) -> np.ndarray:
         """(K, L) mean over domains of `losses`; NaN in every fold where one of them did not converge at that lam."""
-        out = np.nanmean(self.losses, axis=2)
+        out = average(self.losses, axis=2)
         out[:, ~self.converged.all(axis=0)] = np.nan
         return out
 
     @cached_property
     def chosen(self) -> int:
-        """Position of lam_min among `lams`. Ties go to the smaller lam, but complete pooling is called infinity."""
+        """Position of lam_min among `lams`. Ties go to infinity if it is among them, else to the smallest lam."""
         mean = self.fold_losses.mean(axis=0)
-        if np.isnan(mean).all():
-            raise FitError("cross-validation: at no lam did the fits of all folds converge; see .folds")
         tied = np.flatnonzero(mean <= np.nanmin(mean) * (1 + _TIE))
-        return int(tied[0] if tied[0] == 0 and self.path.fits[tied[-1]].fused.all() else tied[-1])
+        return int(tied[0] if tied[0] == 0 else tied[-1])
 
     @property
     def lam_min(self) -> float:
@@ -173,6 +170,13 @@ def mean_and_se(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x.mean(axis=0), x.std(axis=0, ddof=1) / math.sqrt(len(x))
 
 
+def average(x: np.ndarray, axis: int) -> np.ndarray:
+    """Mean of the numbers that are there; NaN where there is none."""
+    there = ~np.isnan(x)
+    n = there.sum(axis=axis)
+    return np.where(n > 0, np.where(there, x, 0.0).sum(axis=axis) / np.maximum(n, 1), np.nan)
+
+
 def result_of(path: Path, folds: list[FoldLosses], settings: dict[str, Any]) -> CVResult:
     """Put the folds together."""
     lams = np.array([fit.lam for fit in path.fits])
@@ -186,7 +190,7 @@ def result_of(path: Path, folds: list[FoldLosses], settings: dict[str, Any]) -> 
                 {
                     "fold": k + 1,
                     "lam": lams,
-                    "log_loss": np.nanmean(losses[k], axis=1),
+                    "log_loss": average(losses[k], axis=1),
                     "status": [_STATUS[s].name for s in fold.status],
                     "sweeps": fold.sweeps,
                     "n_fused": fold.n_fused,
@@ -198,10 +202,14 @@ def result_of(path: Path, folds: list[FoldLosses], settings: dict[str, Any]) -> 
         ],
         ignore_index=True,
     )
-    return CVResult(lams, losses, mean_score, converged, rows, path, _notes(folds, converged, lams), settings)
+    return CVResult(
+        lams, losses, mean_score, converged, rows, path, _notes(folds, converged, lams, path.fits[0].domains), settings
+    )
 
 
-def _notes(folds: list[FoldLosses], converged: np.ndarray, lams: np.ndarray) -> tuple[str, ...]:
+def _notes(
+    folds: list[FoldLosses], converged: np.ndarray, lams: np.ndarray, domains: tuple[str, ...]
+) -> tuple[str, ...]:
     notes = []
     unseen = sum(int(fold.unseen) for fold in folds)
     if unseen:
@@ -210,6 +218,12 @@ def _notes(folds: list[FoldLosses], converged: np.ndarray, lams: np.ndarray) -> 
             f"Held-out answers that no lam can predict, as the model has no other answer in the domain or the item no "
             f"other answer: {unseen:,} of {total:,}. They are left out at every lam."
         )
+    judged = np.array([fold.cells > 0 for fold in folds]).sum(axis=0)
+    for domain, n in zip(domains, judged, strict=True):
+        if n < len(folds):
+            notes.append(
+                f"Domain {domain!r} is judged in {n} of {len(folds)} folds: the others hold out nothing of it."
+            )
     for k, lam in zip(*np.nonzero(~converged), strict=True):
         notes.append(f"Fold {k + 1} did not converge at lam = {lams[lam]:.4g}, which takes no part in the choice.")
     return tuple(notes)
@@ -219,18 +233,20 @@ def domain_table(cv: CVResult) -> pd.DataFrame:
     """See `CVResult.per_domain`."""
     fit = cv.fit
     chosen, out = cv.losses[:, cv.chosen], {}
+    judged = (~np.isnan(chosen)).sum(axis=0)
     for name, position in (("separate", -1), ("complete", 0)):
-        out[name] = np.nanmean(cv.losses[:, position], axis=0)
+        out[name] = average(cv.losses[:, position], axis=0)
         gain = cv.losses[:, position] - chosen
-        out[f"gain_over_{name}"] = np.nanmean(gain, axis=0)
-        out[f"gain_over_{name}_se"] = np.nanstd(gain, axis=0, ddof=1) / np.sqrt((~np.isnan(gain)).sum(axis=0))
+        mean = average(gain, axis=0)
+        spread = np.where(judged > 1, np.nansum(np.square(gain - mean), axis=0) / np.maximum(judged - 1, 1), np.nan)
+        out[f"gain_over_{name}"], out[f"gain_over_{name}_se"] = mean, np.sqrt(spread / np.maximum(judged, 1))
     het = fit.heterogeneity().set_index("domain").loc[list(fit.domains)]
     frame = pd.DataFrame(
         {
             "domain": fit.domains,
             "n_items": het["n_items"].to_numpy(),
             "sine": het["sine"].to_numpy(),
-            "chosen": np.nanmean(chosen, axis=0),
+            "chosen": average(chosen, axis=0),
             **out,
         }
     )

@@ -17,6 +17,7 @@ from mtlirt.solvers.solution import Solution
 
 _ITEM_PASSES = 100
 _FEWEST_ITEMS = 2
+_FEWEST_MODELS = 3
 
 
 @dataclass(frozen=True)
@@ -79,21 +80,29 @@ def make_fold(problem: Problem, split: Split, number: int, settings: Settings) -
         parts = [_without_items(x, of != number) for x, of in zip(problem.domains, split.blocks, strict=True)]
     else:
         parts = [_without_cells(x, of, number) for x, of in zip(problem.domains, split.blocks, strict=True)]
-    train = settings.weighted(replace(problem, domains=tuple(part.train for part in parts)))
+    train = replace(problem, domains=tuple(part.train for part in parts))
     items = np.split(train.answers_per_item > 0, np.cumsum(train.sizes)[:-1])
-    for domain, trained in zip(split.domains, items, strict=True):
-        if trained.sum() < _FEWEST_ITEMS:
-            raise InputError(
-                f"domain {domain!r} has fewer than {_FEWEST_ITEMS} items with training answers in fold {number + 1}; "
-                "drop the domain or merge it with another"
-            )
     models = train.answers_per_model > 0
+    for domain, item, model in zip(split.domains, items, models, strict=True):
+        _check(domain, number, "items", int(item.sum()), _FEWEST_ITEMS)
+        _check(domain, number, "models", int(model.sum()), _FEWEST_MODELS)
     test, unseen = [], 0
     for part, item, model in zip(parts, items, models, strict=True):
         known = part.held & model[:, None]
         test.append(known if split.scheme == "items" else known & item)
         unseen += int(part.held.sum() - test[-1].sum())
-    return Fold(train, tuple(part.right for part in parts), tuple(test), unseen, split.scheme == "items")
+    if not any(cells.any() for cells in test):
+        raise InputError(f"fold {number + 1} holds out no answer that the others could predict; use fewer folds")
+    right = tuple(part.right for part in parts)
+    return Fold(settings.weighted(train), right, tuple(test), unseen, split.scheme == "items")
+
+
+def _check(domain: str, number: int, what: str, n: int, fewest: int) -> None:
+    if n < fewest:
+        raise InputError(
+            f"domain {domain!r} has training answers of only {n} {what} in fold {number + 1}, and needs {fewest}: drop "
+            "or merge the domain, try another number of folds or another seed, or fit at a given lam"
+        )
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mtlirt._arguments import number, penalty_weight, whole
 from mtlirt.core.problem import Problem
 from mtlirt.errors import InputError
-from mtlirt.models.settings import check_lam
 
+_ROUNDING = 1e-9  # of thresholds, in the units of the loss
 _PAPER = np.arange(1, 21) / 10
 
 
@@ -20,12 +21,12 @@ def paper_scale(n_models: int, sizes: Sequence[int] | np.ndarray) -> float:
 
 
 def threshold_grid(lam_max: float, n: int, ratio: float) -> np.ndarray:
-    """`n` values from the largest fusion threshold down to `ratio` times it, in equal steps of log lam."""
-    if not (isinstance(n, int) and n >= 2):
-        raise InputError(f"n must be a whole number, 2 or more, not {n!r}")
-    if not 0 < ratio < 1:
-        raise InputError(f"ratio must lie between 0 and 1, not {ratio!r}")
-    return lam_max * np.geomspace(1, ratio, n)
+    """`n` values from the largest fusion threshold down to `ratio` times it, in equal steps of log lam.
+
+    None where the threshold is rounding: then all domains order the models alike, or not at all.
+    """
+    n, ratio = whole("n", n, 2), number("ratio", ratio, 1e-6, 0.999)
+    return np.empty(0) if lam_max < _ROUNDING else lam_max * np.geomspace(1, ratio, n)
 
 
 def paper_grid(problem: Problem) -> np.ndarray:
@@ -33,6 +34,13 @@ def paper_grid(problem: Problem) -> np.ndarray:
     return _PAPER[::-1] * paper_scale(problem.n_models, problem.sizes)
 
 
+def values_of(lams: object) -> list[float]:
+    """`lams` as numbers, or InputError."""
+    if isinstance(lams, str) or not isinstance(lams, Iterable):
+        raise InputError(f"lams must be a list of numbers, not {lams!r}")
+    return [penalty_weight(lam) for lam in lams]
+
+
 def with_ends(lams: Sequence[float] | np.ndarray) -> np.ndarray:
     """Distinct values in descending order, infinity first and 0 last."""
-    return np.unique([math.inf, *(check_lam(lam) for lam in lams), 0.0])[::-1]
+    return np.unique([math.inf, *lams, 0.0])[::-1]

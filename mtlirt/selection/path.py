@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from mtlirt._arguments import one_of, penalty_weight
 from mtlirt._parallel import one_blas_thread
 from mtlirt._progress import count
 from mtlirt.core.problem import Problem
@@ -21,10 +22,10 @@ from mtlirt.data.store import WorkStore
 from mtlirt.errors import InputError
 from mtlirt.models.assemble import assemble, thresholds
 from mtlirt.models.mtl import fit_start, pooled_solution
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver, check_choice
+from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
 from mtlirt.results.fit import Fit
 from mtlirt.results.store import load
-from mtlirt.selection.lams import paper_scale, threshold_grid, with_ends
+from mtlirt.selection.lams import paper_scale, threshold_grid, values_of, with_ends
 from mtlirt.solvers.solution import Solution
 
 _TIE = 1e-9  # share of the objective within which two starts count as equal: ten times the solver's tolerance
@@ -86,6 +87,7 @@ class Path:
 
     def at(self, lam: float) -> Fit:
         """The fit at a lam of the path; InputError for any other."""
+        lam = penalty_weight(lam)
         for fit in self.fits:
             if math.isclose(fit.lam, lam, rel_tol=1e-12) or fit.lam == lam:
                 return fit
@@ -137,13 +139,14 @@ def lambda_path(
     >>> path.leaves.index[0]
     'chess'
     """
-    check_choice("start", start, ("pooled", "both"))
+    one_of("start", start, ("pooled", "both"))
+    own = None if lams is None else values_of(lams)
     settings = Settings(solver, C, missing_weight, penalty_weights)
     problem = settings.problem(responses)
     check_several(responses)
     pooled = pooled_solution(problem)
     lam_max = thresholds(problem, pooled)
-    values = with_ends(threshold_grid(lam_max.max(), n, ratio) if lams is None else lams)
+    values = with_ends(threshold_grid(float(lam_max.max()), n, ratio) if own is None else own)
     with count("lambda path", len(values) * (2 if start == "both" else 1)) as advance, one_blas_thread():
         tick = (lambda: None) if advance is None else (lambda: advance(1))
         down = PathTask(responses, settings, lam_max, values, pooled.start).run(tick)
@@ -164,9 +167,7 @@ def path_of(fits: list[tuple[Fit, float]]) -> Path:
 def check_several(responses: Responses) -> None:
     """Raise InputError if there is just one domain."""
     if len(responses.domains) == 1:
-        raise InputError(
-            "there is one domain, so nothing to pool: every lam gives the same fit; use fit_mtl(responses, 0)"
-        )
+        raise InputError("there is one domain, so nothing to pool: every lam gives the same fit; fit it at lam = 0")
 
 
 def solve_next(problem: Problem, lam: float, solver: Solver, before: Start | None) -> Solution:
@@ -211,13 +212,26 @@ class PathTask:
     def _kept(self, number: int) -> tuple[Fit, float] | None:
         if self.store is None or not (self.store.folder / _name(number)).exists():
             return None
-        seconds = self.store.get(f"{_name(number)}-seconds") or {"seconds": np.array(np.nan)}
-        return load(self.store.folder / _name(number)), float(seconds["seconds"])
+        folder = self.store.folder / _name(number)
+        try:
+            fit = load(folder)
+        except InputError as error:
+            raise InputError(f"{error}; delete it to do its work again") from error
+        if fit.lam != self.lams[number] or fit.data.fingerprint != self.responses.fingerprint:
+            raise InputError(f"{folder}: is not the fit at lam = {self.lams[number]:g}; delete it to do its work again")
+        seconds = self.store.get(f"{_name(number)}-seconds", ("seconds",))
+        return fit, np.nan if seconds is None else float(seconds["seconds"])
 
     def _keep(self, number: int, fit: Fit, seconds: float) -> None:
-        if self.store is not None:
-            self.store.put(f"{_name(number)}-seconds", {"seconds": np.array(seconds)})
-            fit.save(self.store.folder / _name(number))
+        if self.store is None:
+            return
+        self.store.put(f"{_name(number)}-seconds", {"seconds": np.array(seconds)})
+        folder = self.store.folder / _name(number)
+        try:
+            fit.save(folder)
+        except InputError:
+            if not folder.exists():  # where it does, another process has kept the same fit in the meantime
+                raise
 
 
 def _name(number: int) -> str:

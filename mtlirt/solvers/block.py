@@ -69,7 +69,7 @@ class Block:
         status, idle = Status.MAX_STEPS, 0
         for sweep in range(1, self.max_sweeps + 1):
             a, d, field, traits = _move_items(problem, grid, a, d, field, traits, pooled)
-            gradient = np.sqrt(2 * traits.decrement)
+            gradient = np.sqrt(2 * max(traits.decrement, 0.0))
             traits = _move_traits(field, traits, space, lam, pooled)
             previous, objective = objective, _objective(traits, space)
             trace.append(_record(sweep, objective, gradient, traits, a, problem.C))

@@ -13,6 +13,7 @@ from mtlirt.core.projection import project
 from mtlirt.core.start import Start
 from mtlirt.solvers.coupling import Space, Traits, move_each, move_fused, move_general, move_together
 from mtlirt.solvers.items import item_step
+from mtlirt.solvers.leap import Point, leap, stretch
 from mtlirt.solvers.solution import OnStep, Solution, Status
 
 _ITEM_PASSES = 2  # more passes within a sweep do not save sweeps, fewer cost some (see benchmarks/README.md)
@@ -66,6 +67,7 @@ class Block:
         traits = replace(traits, value=field.value(traits.theta))
         objective = _objective(traits, space)
         trace: list[dict[str, float]] = []
+        points: list[Point] = []
         status, idle = Status.MAX_STEPS, 0
         for sweep in range(1, self.max_sweeps + 1):
             a, d, field, traits = _move_items(problem, grid, a, d, field, traits, pooled)
@@ -76,12 +78,16 @@ class Block:
             if on_step is not None:
                 on_step(trace[-1])
             decrease = previous - objective
+            points = [*points[-2:], Point(traits, a, d)]
             if max(decrease, gradient**2 / 2) <= self.tol * objective:
                 polished = _polish(traits, space, lam, pooled)
                 if polished is traits:
                     status = Status.CONVERGED
                     break
                 traits = polished
+            if len(points) == 3:
+                a, d, field, traits = _leap(problem, grid, space, points, field, pooled)
+                objective, points = _objective(traits, space), []
             idle = idle + 1 if decrease <= _ROUNDING * objective else 0
             if idle == _STALLED_SWEEPS:
                 status = Status.STALLED
@@ -140,6 +146,21 @@ def _move_items(
         value = np.where(worse, traits.value, value)
     promised = float(problem.weights[problem.item_domain] @ step.decrement)
     return new_a, new_d, new_field, replace(traits, value=value, decrement=traits.decrement + promised)
+
+
+def _leap(
+    problem: Problem, grid: Grid, space: Space, points: list[Point], field: Field, pooled: bool
+) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
+    """The point to which the last three sweeps lead, if the objective is lower there, else where they ended."""
+    now = points[-1]
+    s = stretch(*points)
+    if s > 1 and all((p.traits.fused == now.traits.fused).all() for p in points):
+        there = leap(*points, s, space)
+        new_field = _field(problem, grid, there.a, there.d, there.traits.theta, pooled)
+        traits = replace(there.traits, value=new_field.value(there.traits.theta))
+        if _objective(traits, space) < _objective(now.traits, space):
+            return there.a, there.d, new_field, traits
+    return now.a, now.d, field, now.traits
 
 
 def _node_weights(

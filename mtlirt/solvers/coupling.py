@@ -132,7 +132,7 @@ def _line_search(
         g = groups[pending]
         candidate = space.project(theta[g] + length * step[pending], g)
         new_value = field.value(candidate, g)
-        new_sine = _sines_apart(centre, candidate) if space.lam[g].any() else np.zeros(len(g))
+        new_sine = sines_apart(centre, candidate) if space.lam[g].any() else np.zeros(len(g))
         good = new_value + space.lam[g] * new_sine <= total[pending] + _ARMIJO * length * slope[pending]
         theta[g[good]], value[g[good]], sine[g[good]] = candidate[good], new_value[good], new_sine[good]
         moved.append(g[good])
@@ -174,7 +174,7 @@ def move_fused(field: Field, traits: Traits, space: Space) -> Traits:
     while slope < -_ROUNDING * total and length > 0.5**_HALVINGS:
         candidate = project((general + length * step)[None], space.C)[0]
         value = field.value(np.broadcast_to(candidate, (len(fused), N)), fused)
-        sine = _sines_apart(candidate, others)
+        sine = sines_apart(candidate, others)
         if value.sum() + lam @ sine <= total + _ARMIJO * length * slope:
             theta, new_value, new_sine = traits.theta.copy(), traits.value.copy(), traits.sine.copy()
             theta[fused], new_value[fused], new_sine[apart] = candidate, value, sine
@@ -241,11 +241,11 @@ def _rotate(field: Field, traits: Traits, space: Space, unit: np.ndarray, angle:
     general = (project(turned, space.C) if traits.fused.any() else turned)[0]
     theta = space.project(np.where(held, traits.theta, turn(traits.theta)), np.arange(len(traits.theta)))
     theta[traits.fused] = general
-    sine = np.where(traits.fused, 0.0, _sines_apart(general, theta))
+    sine = np.where(traits.fused, 0.0, sines_apart(general, theta))
     return replace(traits, theta=theta, general=general, value=field.value(theta), sine=sine)
 
 
-def _sines_apart(centre: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def sines_apart(centre: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Sines of lines that do not count as fused: never 0, which is the mark of those that do."""
     return np.maximum(sines(centre, theta), SAME_LINE)
 

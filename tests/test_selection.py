@@ -501,3 +501,23 @@ def test_bad_arguments_of_a_comparison(cv, small, demo):
 def test_comparison_runs_its_own_cross_validation(cv, small):
     own = mtlirt.compare_pooling(small.responses, lams=LAMS, folds=3, seed=5, top=5)
     pd.testing.assert_frame_equal(own.table, mtlirt.compare_pooling(small.responses, cv=cv, top=5).table)
+
+
+# Recovery ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("h0", "of_complete"), [(0.1, 1.08), (0.5, 0.8)])
+def test_the_choice_recovers_traits_of_the_paper_design(h0, of_complete):
+    """Mean domain error, 5 data sets: near complete pooling's at h0 = .1, a fifth below both ends at .5."""
+    errors = []
+    for seed in range(5):
+        simulation = mtlirt.simulate(mtlirt.HeterogeneityDesign(h0=h0), seed)
+        cv = mtlirt.cv_mtl(simulation.responses, seed=seed)
+        truth = simulation.truth.theta.to_numpy()
+        fits = (cv.path.at(math.inf), cv.fit, cv.path.at(0.0))
+        errors.append([np.sqrt(np.square(f.theta.to_numpy() - truth).mean(axis=0)).mean() for f in fits])
+    complete, chosen, separate = np.mean(errors, axis=0)
+    # 20 data sets gave 1.000 of complete pooling at .1, and .752 of it and .731 of separate fits at .5
+    assert chosen <= of_complete * complete
+    assert chosen <= 0.8 * separate

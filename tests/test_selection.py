@@ -503,6 +503,16 @@ def test_comparison_runs_its_own_cross_validation(cv, small):
     pd.testing.assert_frame_equal(own.table, mtlirt.compare_pooling(small.responses, cv=cv, top=5).table)
 
 
+def test_a_fit_that_creeps_along_the_box_arrives():
+    """Two short domains near lam_max: 83 sweeps with extrapolation over sweeps, over 500 without."""
+    design = mtlirt.HeterogeneityDesign(h0=0.4, N=80, sizes=(40,), per_size=2)
+    cv = mtlirt.cv_mtl(mtlirt.simulate(design, 2).responses, lams=[5.1142836], folds=2)
+    worst = cv.folds.set_index("lam").loc[5.1142836].iloc[1]
+    assert worst["max_abs_theta"] == pytest.approx(4)
+    assert worst["status"] == "CONVERGED"
+    assert worst["sweeps"] < 200
+
+
 # Recovery ------------------------------------------------------------------------------------------------------------
 
 

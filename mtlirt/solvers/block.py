@@ -152,10 +152,10 @@ def _leap(
     problem: Problem, grid: Grid, space: Space, points: list[Point], field: Field, pooled: bool
 ) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
     """The point to which the last three sweeps lead, if the objective is lower there, else where they ended."""
-    now = points[-1]
-    s = stretch(*points)
-    if s > 1 and all((p.traits.fused == now.traits.fused).all() for p in points):
-        there = leap(*points, s, space)
+    older, old, now = points
+    s = stretch(older, old, now)
+    if s > 1 and all((p.traits.fused == now.traits.fused).all() for p in (older, old)):
+        there = leap(older, old, now, s, space)
         new_field = _field(problem, grid, there.a, there.d, there.traits.theta, pooled)
         traits = replace(there.traits, value=new_field.value(there.traits.theta))
         if _objective(traits, space) < _objective(now.traits, space):

@@ -75,7 +75,7 @@ def test_nodes_cover_the_box_with_a_margin(C):
 def test_polynomials_to_degree_7_are_reproduced(C):
     grid = Grid(C)
     theta = np.concatenate([[-C, C, 0.0], np.random.default_rng(0).uniform(-C, C, 200), grid.nodes[3:-3]])
-    matrix = item_weights(grid, np.eye(len(theta)), theta)
+    matrix = item_weights(grid, np.eye(len(theta)), grid.locate(theta))
     nodes, x = grid.nodes / C, theta / C  # powers of the scaled variable stay of order 1
     for degree in range(ORDER):
         # weights sum to at most 1.5 in absolute value, and u is off by eps * K: rounding of 1e-12 is ample
@@ -86,7 +86,7 @@ def test_polynomials_to_degree_7_are_reproduced(C):
 def test_item_weights_of_single_models_and_collapse():
     grid = Grid(4.0)
     theta = np.random.default_rng(1).uniform(-4, 4, 300)
-    matrix = item_weights(grid, np.eye(len(theta)), theta)
+    matrix = item_weights(grid, np.eye(len(theta)), grid.locate(theta))
     np.testing.assert_allclose(matrix.sum(axis=0), 1.0, rtol=0, atol=1e-13)  # rounding
     assert ((matrix != 0).sum(axis=0) <= ORDER).all()
     np.testing.assert_allclose(matrix.sum(axis=1), grid.collapse(theta[None])[0], rtol=0, atol=1e-12)  # sums
@@ -236,7 +236,7 @@ def test_item_weights_equal_a_sum_over_cells(kind):
     grid, rng = Grid(4.0), np.random.default_rng(9)
     theta = np.concatenate([[-4.0, 4.0], rng.normal(size=398).clip(-4, 4)])
     observed = (rng.random((400, 7)) < 0.6).astype(kind)
-    weights = item_weights(grid, observed, theta)
+    weights = item_weights(grid, observed, grid.locate(theta))
     for _ in range(3):
         f = rng.standard_normal(len(grid.nodes))
         want = observed.T.astype(float) @ read(grid, f, theta)[0]

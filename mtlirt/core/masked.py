@@ -17,12 +17,7 @@ _NARROWEST = 4  # intervals of a group
 _MARGIN = 4  # nodes kept on either side for traits that move
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """Models whose traits lie in the same `span` intervals.  rows : their numbers.  first : the first interval."""
-
-    rows: np.ndarray
-    first: int
+Rows = np.ndarray | slice
 
 
 def span_of(grid: Grid, n_models: int) -> int:
@@ -31,28 +26,31 @@ def span_of(grid: Grid, n_models: int) -> int:
     return -(-grid.n_intervals // groups)
 
 
-def neighbours(cell: np.ndarray, span: int) -> Iterator[Neighbours]:
-    """Group the models by the interval (N,) of their traits."""
+def neighbours(grid: Grid, cell: np.ndarray, span: int) -> Iterator[tuple[Rows, int]]:
+    """Group the models by the interval (N,) of their traits: yield the models of a group and its first interval."""
+    if span >= grid.n_intervals:
+        yield slice(0, len(cell)), 0
+        return
     group = cell // span
     order = np.argsort(group, kind="stable")
     numbers, starts = np.unique(group[order], return_index=True)
     for number, rows in zip(numbers, np.split(order, starts[1:]), strict=True):
-        yield Neighbours(rows, int(number) * span)
+        yield rows, int(number) * span
 
 
-def item_weights(grid: Grid, observed: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def item_weights(grid: Grid, observed: np.ndarray, where: Location) -> np.ndarray:
     """(K, J) weights of the nodes for each item: the traits (N,) of the models that answered it, collapsed."""
-    where, span = grid.locate(theta), span_of(grid, len(theta))
+    span = span_of(grid, len(where.cell))
     local = MONOMIALS.T @ np.vander(where.u, ORDER, increasing=True).T
     weights = np.zeros((len(grid.nodes), observed.shape[1]))
-    for near in neighbours(where.cell, span):
-        last = min(near.first + span + ORDER - 1, len(grid.nodes))
-        for rows, answered in _answered(observed, near.rows):
-            matrix = np.zeros((last - near.first, len(rows)))
-            node = where.cell[rows] - near.first
+    for models, first in neighbours(grid, where.cell, span):
+        last = min(first + span + ORDER - 1, len(grid.nodes))
+        for rows, answered in _answered(observed, models):
+            matrix = np.zeros((last - first, len(answered)))
+            columns, node = np.arange(len(answered)), where.cell[rows] - first
             for m in range(ORDER):
-                matrix[node + m, np.arange(len(rows))] = local[m, rows]
-            weights[near.first : last] += matrix @ answered
+                matrix[node + m, columns] = local[m, rows]
+            weights[first:last] += matrix @ answered
     return weights
 
 
@@ -63,7 +61,7 @@ class Source:
     observed: np.ndarray
     values: np.ndarray
 
-    def at(self, rows: np.ndarray, nodes: slice) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def at(self, rows: Rows, nodes: slice) -> Iterator[tuple[Rows, np.ndarray]]:
         """Yield pieces of `rows` and their sums over answered items at the nodes."""
         values = self.values[nodes].T
         for some, answered in _answered(self.observed, rows):
@@ -102,7 +100,7 @@ class OwnCurves:
         out = np.zeros((len(models), ORDER))
         for source in self.sources[group]:
             for rows, sums in source.at(models, slice(None)):
-                nodes = cell[rows][:, None] + np.arange(ORDER)
+                nodes = cell[rows, None] + np.arange(ORDER)
                 out[place[rows]] += np.take_along_axis(sums, nodes, axis=1)
         return out
 
@@ -118,17 +116,21 @@ def own_curves(grid: Grid, sources: list[Source], around: np.ndarray | None) -> 
     span = grid.n_intervals if around is None else span_of(grid, N)
     W = min(span + ORDER - 1 + 2 * _MARGIN, K)
     table, first = np.empty((T, N, W)), np.empty((T, N), dtype=np.intp)
+    cell = np.zeros((T, N), dtype=np.intp) if around is None else grid.locate(around).cell
     for t, source in enumerate(sources):
-        cell = np.zeros(N, dtype=np.intp) if around is None else grid.locate(around[t]).cell
-        for near in neighbours(cell, span):
-            start = min(max(near.first - _MARGIN, 0), K - W)
-            first[t, near.rows] = start
-            for rows, sums in source.at(near.rows, slice(start, start + W)):
+        for models, interval in neighbours(grid, cell[t], span):
+            start = min(max(interval - _MARGIN, 0), K - W)
+            first[t, models] = start
+            for rows, sums in source.at(models, slice(start, start + W)):
                 table[t, rows] = sums
     return OwnCurves(grid, table, first, tuple((source,) for source in sources))
 
 
-def _answered(observed: np.ndarray, rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _answered(observed: np.ndarray, rows: Rows) -> Iterator[tuple[Rows, np.ndarray]]:
     """Yield pieces of `rows` and their cells as float64, small enough for the cache."""
+    if isinstance(rows, slice):
+        for piece in row_chunks(*observed.shape):
+            yield piece, observed[piece].astype(np.float64, copy=False)
+        return
     for piece in row_chunks(len(rows), observed.shape[1]):
         yield rows[piece], observed[rows[piece]].astype(np.float64, copy=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mtlirt.core.angle import SAME_LINE, line_median, line_median_with_gaps, sines
 from mtlirt.core.field import Field, tabulate
-from mtlirt.core.grid import Grid
+from mtlirt.core.grid import Grid, Location
 from mtlirt.core.masked import item_weights
 from mtlirt.core.problem import Problem
 from mtlirt.core.projection import project
@@ -170,11 +170,12 @@ def _node_weights(
     if problem.complete:
         return grid.collapse(own), np.zeros_like(problem.item_domain) if pooled else problem.item_domain
     weights = np.zeros((len(grid.nodes), len(problem.item_domain)))
-    for answers, items, trait in zip(problem.domains, problem.item_slices, theta, strict=True):
+    where = grid.locate(theta)
+    for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
         if answers.observed is None:
-            weights[:, items] = grid.collapse(trait[None]).T
-            continue
-        weights[:, items] = item_weights(grid, answers.observed, trait)
+            weights[:, items] = grid.collapse(theta[t : t + 1]).T
+        else:
+            weights[:, items] = item_weights(grid, answers.observed, Location(where.cell[t], where.u[t]))
     return weights, None
 
 

@@ -19,12 +19,13 @@ _WHERE = {
     "FitError": "mtlirt.errors",
     "HeterogeneityDesign": "mtlirt.simulation.heterogeneity",
     "InputError": "mtlirt.errors",
+    "LeaderboardDesign": "mtlirt.simulation.leaderboard",
     "LineMedian": "mtlirt.core.angle",
     "MtlirtError": "mtlirt.errors",
     "Path": "mtlirt.selection.path",
     "PoolingComparison": "mtlirt.selection.compare",
     "Responses": "mtlirt.data",
-    "Simulation": "mtlirt.simulation.heterogeneity",
+    "Simulation": "mtlirt.simulation.draw",
     "Status": "mtlirt.solvers.solution",
     "compare_pooling": "mtlirt.selection.compare",
     "cv_mtl": "mtlirt.selection.cv",
@@ -35,7 +36,7 @@ _WHERE = {
     "load": "mtlirt.results.store",
     "progress": "mtlirt._progress",
     "read_responses": "mtlirt.readers.tables",
-    "simulate": "mtlirt.simulation.heterogeneity",
+    "simulate": "mtlirt.simulation.draw",
 }
 _MODULES = ("datasets",)
 
@@ -49,6 +50,7 @@ __all__ = [
     "FitError",
     "HeterogeneityDesign",
     "InputError",
+    "LeaderboardDesign",
     "LineMedian",
     "MtlirtError",
     "Path",
@@ -83,7 +85,9 @@ if TYPE_CHECKING:
     from mtlirt.selection.cv import cv_mtl
     from mtlirt.selection.cv_result import CVResult
     from mtlirt.selection.path import Path, lambda_path
-    from mtlirt.simulation.heterogeneity import HeterogeneityDesign, Simulation, simulate
+    from mtlirt.simulation.draw import Simulation, simulate
+    from mtlirt.simulation.heterogeneity import HeterogeneityDesign
+    from mtlirt.simulation.leaderboard import LeaderboardDesign
     from mtlirt.solvers.adam import Adam
     from mtlirt.solvers.block import Block
     from mtlirt.solvers.solution import Status

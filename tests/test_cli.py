@@ -147,6 +147,24 @@ def test_cv_and_compare(answers, tmp_path):
     assert list(table["regime"]) == ["separate", "chosen", "complete", "mean_score"]
 
 
+def test_simulate_a_leaderboard(tmp_path):
+    out = tmp_path / "board.parquet"
+    done = run("simulate", "leaderboard", "--models", "60", "--seed", "2", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "60 models x 13,259 items in 56 domains" in done.stdout
+    expected = mtlirt.simulate(mtlirt.LeaderboardDesign(models=60), 2).responses
+    assert mtlirt.read_responses(out) == expected
+    for arguments, message in (
+        (("--out", out), "--force"),
+        (("--out", tmp_path / "board.txt"), "ends in"),
+        (("--out", tmp_path / "no" / "board.csv"), "no folder"),
+        (("--out", tmp_path / "few.csv", "--models", "3"), "models must be"),
+    ):
+        done = run("simulate", "leaderboard", *arguments)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["board.parquet"]
+
+
 def test_one_domain_needs_no_choice(answers, tmp_path, small):
     small.responses.subset(domains=["d01"]).to_long().to_csv(tmp_path / "one.csv", index=False)
     done = run("fit", tmp_path / "one.csv", "--out", tmp_path / "out")

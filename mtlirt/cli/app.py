@@ -247,6 +247,31 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     _report(chosen.fit, out, quiet, _curve(chosen))
 
 
+simulated = typer.Typer(no_args_is_help=True, help="Simulated answers.")
+app.add_typer(simulated, name="simulate")
+
+
+@simulated.command()
+def leaderboard(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Table to write: .parquet, .csv or .csv.gz.")],
+    models: Annotated[int, typer.Option(help="Number of models.")] = 4272,
+    missing: Annotated[float, typer.Option(help="Share of the answers left out at random.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answers to MMLU's 56 subjects, with families of models, clones, dead and inverted items."""
+    from mtlirt.cli.output import check_table, write_table
+    from mtlirt.simulation.draw import simulate
+    from mtlirt.simulation.leaderboard import LeaderboardDesign
+
+    check_table(out, force)
+    responses = simulate(LeaderboardDesign(models=models, missing=missing), seed).responses
+    write_table(out, responses.to_long())
+    if not quiet:
+        typer.echo(f"{responses}: {out}")
+
+
 def _weight(lam: str) -> Any:
     from mtlirt._arguments import penalty_weight
 

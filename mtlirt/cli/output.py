@@ -27,6 +27,7 @@ FIT_FILES = (
     "summary.txt",
     "fit",
 )
+_TABLES = (".parquet", ".csv", ".csv.gz")
 _RESULTS = (*FIT_FILES, "compare.csv", "folds.csv", "path.csv")
 
 
@@ -87,6 +88,31 @@ def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit], stale: Co
         shutil.rmtree(stage, ignore_errors=True)
         if made:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_table(path: Path, force: bool) -> None:
+    """Raise InputError if `path` is no table's name, or is there already and `force` is not set."""
+    if not path.name.endswith(_TABLES):
+        raise InputError(f"{path}: a table's name ends in {', '.join(_TABLES)}")
+    if path.exists() and not force:
+        raise InputError(f"{path}: is there already; choose another --out or add --force")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+
+
+def write_table(path: Path, frame: pd.DataFrame) -> None:
+    """Write `frame` beside its place first, then move it there."""
+    stage = path.with_name(f".{os.getpid()}-{path.name}")
+    try:
+        if path.suffix == ".parquet":
+            frame.to_parquet(stage, compression="zstd", index=False)
+        else:
+            frame.to_csv(stage, index=False)
+        stage.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        stage.unlink(missing_ok=True)
 
 
 def _write(path: Path, content: pd.DataFrame | str | Fit) -> None:

@@ -36,7 +36,9 @@ _WHERE = {
     "load": "mtlirt.results.store",
     "progress": "mtlirt._progress",
     "read_responses": "mtlirt.readers.tables",
+    "run_study": "mtlirt.simulation.study",
     "simulate": "mtlirt.simulation.draw",
+    "study_table": "mtlirt.simulation.summary",
 }
 _MODULES = ("datasets",)
 
@@ -68,7 +70,9 @@ __all__ = [
     "load",
     "progress",
     "read_responses",
+    "run_study",
     "simulate",
+    "study_table",
 ]
 
 if TYPE_CHECKING:
@@ -88,6 +92,8 @@ if TYPE_CHECKING:
     from mtlirt.simulation.draw import Simulation, simulate
     from mtlirt.simulation.heterogeneity import HeterogeneityDesign
     from mtlirt.simulation.leaderboard import LeaderboardDesign
+    from mtlirt.simulation.study import run_study
+    from mtlirt.simulation.summary import study_table
     from mtlirt.solvers.adam import Adam
     from mtlirt.solvers.block import Block
     from mtlirt.solvers.solution import Status

@@ -194,7 +194,7 @@ def test_ctrl_c(small, tmp_path, jobs):
     os.killpg(running.pid, signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
-    said = f"mtlirt: interrupted, no results were written; the same command goes on from what is kept in {kept}\n"
+    said = f"mtlirt: interrupted, no results were written; with --resume it goes on from what is kept in {kept}\n"
     assert errors == said
     assert not (tmp_path / "out").exists()
 

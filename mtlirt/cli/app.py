@@ -251,6 +251,49 @@ simulated = typer.Typer(no_args_is_help=True, help="Simulated answers.")
 app.add_typer(simulated, name="simulate")
 
 
+class CenterName(StrEnum):
+    """Centres of the heterogeneity design by name."""
+
+    grid = "grid"
+    normal = "normal"
+    clustered = "clustered"
+    skewed = "skewed"
+
+
+@simulated.command()
+def heterogeneity(
+    out: Out,
+    h0: Annotated[list[float], typer.Option(help="Heterogeneity, the largest sine; several values may follow.")],
+    more: Annotated[list[float] | None, typer.Argument(metavar="", show_default=False, hidden=True)] = None,
+    reps: Annotated[int, typer.Option(help="Replications of each h0.")] = 100,
+    center: Annotated[CenterName, typer.Option(help="How the models are spread.")] = CenterName.grid,
+    estimator: Annotated[
+        list[str] | None,
+        typer.Option(help="rmtl, separate, pooled, mean_score, adam; all but adam if none is named."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the study.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. The results are the same.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with, or add to, the study in --out.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """The R-MTL paper's study of heterogeneous domains: study.parquet (every estimate) and table.csv (the means)."""
+    from mtlirt.cli.output import write
+    from mtlirt.errors import InputError
+    from mtlirt.simulation.heterogeneity import HeterogeneityDesign
+    from mtlirt.simulation.study import DEFAULT, run_study
+    from mtlirt.simulation.summary import study_table
+
+    if (out / "replications").exists() and not resume:
+        raise InputError(f"{out}: holds a study; add --resume to go on with it, or choose another --out")
+    designs = [HeterogeneityDesign(h0=h, center=center.value) for h in [*h0, *(more or [])]]
+    names = estimator or DEFAULT
+    with _talk(quiet, out):
+        study = run_study(designs, out=out, reps=reps, estimators=names, seed=seed, n_jobs=jobs)
+    table = study_table(study, against=names[0])
+    write(out, {"table.csv": table})
+    _say(table.to_string(index=False, float_format="{:.4f}".format), out, {"study.parquet": 0, "table.csv": 0}, quiet)
+
+
 @simulated.command()
 def leaderboard(
     out: Annotated[Path, typer.Option("--out", "-o", help="Table to write: .parquet, .csv or .csv.gz.")],
@@ -321,5 +364,5 @@ def _talk(quiet: bool, resume: Path | None = None) -> Iterator[None]:
             warnings.simplefilter("always")
             yield
     except KeyboardInterrupt as error:
-        kept = "" if resume is None else f"; the same command goes on from what is kept in {resume}"
+        kept = "" if resume is None else f"; with --resume it goes on from what is kept in {resume}"
         raise StoppedError(f"interrupted, no results were written{kept}") from error

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
@@ -18,7 +20,7 @@ _MANIFEST = "work.json"
 
 
 class WorkStore:
-    """A folder of named arrays that belong to one piece of work.
+    """A folder of named arrays and frames that belong to one piece of work.
 
     `key` says what the work is: the answers' fingerprint, settings, version. A folder that holds another key is
     refused. Every file is written beside its place and moved there, so it is complete or not there at all.
@@ -76,13 +78,42 @@ class WorkStore:
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written ({error.strerror})") from error
 
-    def _write(self, name: str, content: bytes) -> None:
-        temporary = self.folder / f".{name}-{os.getpid()}"
+    def get_frame(self, name: str) -> pd.DataFrame | None:
+        """The frame kept under `name`, or None."""
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            return None
         try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.folder / name)
-        finally:
-            temporary.unlink(missing_ok=True)
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read ({error}); delete it to do its work again") from error
+
+    def put_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Keep `frame` under `name`, in place of what was there."""
+        write_frame(self.folder / f"{name}.parquet", frame)
+
+    def _write(self, name: str, content: bytes) -> None:
+        write_file(self.folder / name, content)
+
+
+def write_frame(path: Path, frame: pd.DataFrame) -> None:
+    """Write `frame` as parquet; the file is complete or not there."""
+    buffer = BytesIO()
+    frame.to_parquet(buffer, compression="zstd", index=False)
+    try:
+        write_file(path, buffer.getvalue())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write beside the place of `path` first, then move it there."""
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+"""What a study says: means with Monte-Carlo standard errors, and paired differences between estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from mtlirt.errors import InputError
+from mtlirt.simulation.study import GENERAL
+
+_NOT_DESIGN = {
+    "replication",
+    "estimator",
+    "domain",
+    "error",
+    "sine_error",
+    "spearman",
+    "kendall",
+    "lam",
+    "status",
+    "seconds",
+}
+
+
+def study_table(
+    study: pd.DataFrame, *, measure: str = "error", against: str = "rmtl", level: float = 0.95
+) -> pd.DataFrame:
+    """Summarise a study (`run_study`, or its study.parquet) over replications.
+
+    Parameters
+    ----------
+    study : frame of `run_study`.
+    measure : "error", "sine_error", "spearman" or "kendall".
+    against : the estimator that the others are compared with.
+    level : of the confidence intervals of the differences (Student's t over replications).
+
+    Returns
+    -------
+    Frame, one row per design, estimator and trait. Columns: the fields of the design that vary, estimator, trait
+    ("general", or "domains": the mean over domains within each replication), mean and its Monte-Carlo standard error
+    se, difference (mean of the paired differences to `against`; negative is a smaller measure) with low and high,
+    replications (that succeeded), failed, seconds (mean).
+
+    Raises
+    ------
+    InputError if the measure or the estimator is not in the study.
+    """
+    if measure not in study or measure in {"replication", "domain"}:
+        raise InputError(f"the study has no measure {measure!r}")
+    if against not in set(study["estimator"]):
+        raise InputError(f"the study has no estimator {against!r}; it has {', '.join(study['estimator'].unique())}")
+    fields = [c for c in study.columns if c not in _NOT_DESIGN]
+    varying = [c for c in fields if c != "design" and (study[c] != study[c].iloc[0]).any()]
+    rows = []
+    for number, part in study.groupby("design", sort=False):
+        labels = {c: part[c].iloc[0] for c in varying}
+        done = part[part["domain"].notna()]
+        failed = part[part["domain"].isna()].groupby("estimator").size()
+        for trait, some in (("general", done["domain"] == GENERAL), ("domains", done["domain"] != GENERAL)):
+            wide = done[some].pivot_table(index="replication", columns="estimator", values=measure, aggfunc="mean")
+            seconds = done[some].groupby("estimator")["seconds"].mean()
+            for estimator in part["estimator"].unique():
+                values = wide.get(estimator, pd.Series(dtype=float)).dropna()
+                paired = (values - wide[against]).dropna() if against in wide else pd.Series(dtype=float)
+                mean, se = _mean_and_se(values)
+                difference, difference_se = _mean_and_se(paired)
+                reach = student.ppf((1 + level) / 2, max(len(paired) - 1, 1)) * difference_se
+                rows.append(
+                    {
+                        "design": number,
+                        **labels,
+                        "estimator": estimator,
+                        "trait": trait,
+                        "mean": mean,
+                        "se": se,
+                        "difference": difference,
+                        "low": difference - reach,
+                        "high": difference + reach,
+                        "replications": len(values),
+                        "failed": int(failed.get(estimator, 0)),
+                        "seconds": seconds.get(estimator, np.nan),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _mean_and_se(values: pd.Series) -> tuple[float, float]:
+    n = len(values)
+    return (
+        float(values.mean()) if n else np.nan,
+        float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan,
+    )

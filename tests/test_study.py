@@ -1,0 +1,170 @@
+"""Simulation studies: the table, resuming, seeds, failures."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau, spearmanr
+
+import mtlirt
+from mtlirt import HeterogeneityDesign, InputError, run_study, study_table
+from mtlirt.core.angle import sines
+from mtlirt.simulation.draw import simulate
+
+DESIGNS = [HeterogeneityDesign(h0=h0, N=60, sizes=(30, 40), per_size=1) for h0 in (0.1, 0.5)]
+FAST = ("separate", "pooled", "mean_score")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def study(folder):
+    return run_study(DESIGNS, out=folder, reps=3, estimators=FAST, seed=4)
+
+
+def without_seconds(frame):
+    return frame.drop(columns="seconds")
+
+
+def test_one_row_per_design_replication_estimator_and_domain(study, folder):
+    assert len(study) == 2 * 3 * 3 * 3  # two domains and the general trait
+    fields = [f.name for f in dataclasses.fields(HeterogeneityDesign)]
+    assert list(study.columns) == [
+        "design",
+        *fields,
+        "replication",
+        "estimator",
+        "domain",
+        "error",
+        "sine_error",
+        "spearman",
+        "kendall",
+        "lam",
+        "status",
+        "seconds",
+    ]
+    pd.testing.assert_frame_equal(pd.read_parquet(folder / "study.parquet"), study)
+    assert set(study["domain"]) == {"d01", "d02", "general"}
+    assert (study.loc[study["estimator"] == "pooled", "lam"] == np.inf).all()
+    assert (study.loc[study["estimator"] != "mean_score", "status"] == "CONVERGED").all()
+
+
+def test_errors_are_those_of_the_fit(study):
+    data, _ = np.random.SeedSequence(4, spawn_key=(1, 2)).spawn(2)
+    simulation = simulate(DESIGNS[1], np.random.default_rng(data))
+    fit = mtlirt.fit_mtl(simulation.responses, np.inf)
+    row = study[(study["design"] == 1) & (study["replication"] == 2) & (study["estimator"] == "pooled")]
+    x, y = fit.theta["d02"], simulation.truth.theta["d02"]
+    got = row[row["domain"] == "d02"].iloc[0]
+    assert got["error"] == pytest.approx(np.sqrt(((x - y) ** 2).mean()), rel=1e-6)
+    assert got["sine_error"] == pytest.approx(sines(y.to_numpy(), x.to_numpy()[None])[0], rel=1e-6)
+    assert got["spearman"] == pytest.approx(spearmanr(x, y).statistic, rel=1e-6)
+    assert got["kendall"] == pytest.approx(kendalltau(x, y).statistic, rel=1e-6)
+    x, y = fit.general, simulation.truth.general
+    assert row[row["domain"] == "general"].iloc[0]["error"] == pytest.approx(np.sqrt(((x - y) ** 2).mean()), rel=1e-6)
+
+
+def test_processes_and_order_do_not_matter(study, tmp_path):
+    again = run_study(DESIGNS, out=tmp_path / "two", reps=3, estimators=FAST, seed=4, n_jobs=2)
+    pd.testing.assert_frame_equal(without_seconds(again), without_seconds(study), check_exact=True)
+    alone = run_study(DESIGNS[:1], out=tmp_path / "alone", reps=1, estimators=FAST, seed=4)
+    first = study[(study["design"] == 0) & (study["replication"] == 0)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(without_seconds(alone), without_seconds(first), check_exact=True)
+
+
+def test_a_study_goes_on_and_grows(study, tmp_path):
+    how = {"out": tmp_path, "estimators": FAST, "seed": 4}
+    run_study(DESIGNS, reps=1, **how)
+    (tmp_path / "replications" / "design-1-replication-0.parquet").unlink()  # as if it had been interrupted before
+    grown = run_study(DESIGNS, reps=3, **how)
+    pd.testing.assert_frame_equal(without_seconds(grown), without_seconds(study), check_exact=True)
+    with pytest.raises(InputError, match="seed 4 there, 5 here"):
+        run_study(DESIGNS, reps=1, **{**how, "seed": 5})
+
+
+def _broken(responses):
+    raise ValueError("no luck")
+
+
+def _half(responses):
+    return mtlirt.fit_mtl(responses, 1.0)
+
+
+def test_own_estimators_and_failures(tmp_path):
+    study = run_study(DESIGNS[:1], out=tmp_path, reps=2, estimators={"half": _half, "broken": _broken})
+    failed = study[study["estimator"] == "broken"]
+    assert len(failed) == 2
+    assert (failed["status"] == "ValueError: no luck").all()
+    assert failed[["domain", "error"]].isna().all().all()
+    table = study_table(study, against="half").set_index(["estimator", "trait"])
+    assert table.loc[("broken", "general"), "failed"] == 2
+    assert table.loc[("half", "general"), "replications"] == 2
+
+
+def test_rmtl_and_adam(tmp_path):
+    design = HeterogeneityDesign(h0=0.3, N=60, sizes=(40,), per_size=3)
+    study = run_study([design], out=tmp_path, reps=1, estimators=["rmtl", "pooled", "adam"])
+    domains = study[study["domain"] != "general"].groupby("estimator")["error"].mean()
+    assert domains["adam"] == pytest.approx(domains["rmtl"], rel=0.02)  # one lam, one optimum, Adam's tolerance
+    assert study.groupby("estimator")["lam"].first()["adam"] == study.groupby("estimator")["lam"].first()["rmtl"]
+
+
+def test_table(study):
+    table = study_table(study, against="pooled")
+    assert list(table.columns[:4]) == ["design", "h0", "estimator", "trait"]
+    row = table[(table["h0"] == 0.5) & (table["estimator"] == "separate") & (table["trait"] == "domains")].iloc[0]
+    part = study[(study["design"] == 1) & (study["domain"] != "general")]
+    means = part.pivot_table(index="replication", columns="estimator", values="error")
+    assert row["mean"] == pytest.approx(means["separate"].mean())
+    assert row["se"] == pytest.approx(means["separate"].std() / np.sqrt(3))
+    difference = means["separate"] - means["pooled"]
+    assert row["difference"] == pytest.approx(difference.mean())
+    # Student's t with 2 degrees of freedom: 4.3027
+    assert row["high"] == pytest.approx(difference.mean() + 4.302653 * difference.std() / np.sqrt(3))
+    same = table[table["estimator"] == "pooled"]
+    assert (same["difference"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"estimators": ["magic"]}, "no estimator 'magic'"),
+        ({"estimators": "rmtl"}, "no estimator 'rmtl'"),
+        ({"reps": 0}, "reps must"),
+        ({"seed": -1}, "seed must"),
+        ({"n_jobs": 0}, "--jobs"),
+    ],
+)
+def test_bad_studies(tmp_path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run_study(DESIGNS, out=tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_tables(study):
+    with pytest.raises(InputError, match="no measure"):
+        study_table(study, measure="beauty")
+    with pytest.raises(InputError, match="no estimator 'rmtl'"):
+        study_table(study)
+
+
+def test_command_line(tmp_path):
+    command = [sys.executable, "-m", "mtlirt", "simulate", "heterogeneity", "--out", str(tmp_path / "out")]
+    command += ["--estimator", "pooled", "--estimator", "mean_score", "--reps", "1", "--h0", ".1", ".5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    table = pd.read_csv(tmp_path / "out" / "table.csv")
+    assert list(table["h0"].unique()) == [0.1, 0.5]
+    assert len(pd.read_parquet(tmp_path / "out" / "study.parquet")) == 2 * 2 * 19
+    again = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (again.returncode, "--resume" in again.stderr) == (2, True)
+    more = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=300)
+    assert more.returncode == 0, more.stderr
+    wrong = subprocess.run([*command[:-2], "2.0", "--resume"], capture_output=True, text=True, timeout=300)
+    assert (wrong.returncode, "h0 must" in wrong.stderr) == (2, True)

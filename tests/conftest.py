@@ -68,8 +68,27 @@ def h03_golden() -> dict:
     return json.loads(shared("golden", "rmtl_h03.json").read_text())["objective"]
 
 
+LAMS = (3.0, 1.0)
+
+
+@pytest.fixture(scope="session")
+def cv(small) -> mtlirt.CVResult:
+    """A cross-validation of the small data set, shared by the tests of selection."""
+    return mtlirt.cv_mtl(small.responses, lams=LAMS, folds=3, seed=5)
+
+
 def wide(responses):
     """Scores as a frame, and the domain of each column."""
     items = responses.items
     frame = pd.DataFrame(responses.scores, index=responses.models, columns=items["item"])
     return frame, dict(zip(items["item"], items["domain"], strict=True))
+
+
+def same_numbers(one: mtlirt.CVResult, other: mtlirt.CVResult) -> None:
+    """All but timing columns, bit for bit."""
+    np.testing.assert_array_equal(one.losses, other.losses)
+    for name in ("table", "folds"):
+        x, y = (getattr(cv, name).drop(columns="seconds") for cv in (one, other))
+        pd.testing.assert_frame_equal(x, y, check_exact=True)
+    for x, y in zip(one.path.fits, other.path.fits, strict=True):
+        np.testing.assert_array_equal(x.theta, y.theta)

@@ -13,7 +13,8 @@ from scipy.special import expit
 import mtlirt
 from benchmarks.measure import clock, machine, peak_gib
 from mtlirt.core.projection import project
-from mtlirt.data.responses import Blocks, Responses
+from mtlirt.data import Responses
+from mtlirt.data.wide import from_blocks
 
 MODELS, ITEMS, DOMAINS = 4272, 13232, 56
 SMALLEST, LARGEST = 91, 1534  # MMLU's smallest and largest domains after the paper's preprocessing
@@ -45,10 +46,8 @@ def leaderboard(seed: int) -> Responses:
         names.append(f"d{t + 1:02d}")
     domain = np.repeat(names, n_items)
     items = pd.DataFrame({"item": [f"i{j:05d}" for j in range(ITEMS)], "domain": domain})
-    items["key"] = pd.Series(pd.NA, index=items.index, dtype="string")
-    items["n_options"] = pd.Series(pd.NA, index=items.index, dtype="Int64")
     models = pd.Index([f"m{i:04d}" for i in range(MODELS)], name="model", dtype=str)
-    return Responses(models, items, tuple(names), Blocks(tuple(blocks)))
+    return from_blocks(models, items, tuple(names), tuple(blocks))
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Checks of arguments: each returns a plain value or raises InputError naming the argument."""
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 
 from mtlirt.errors import InputError
@@ -27,6 +28,13 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """One of the `allowed` words."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+
+def require(what: str, checks: Iterable[tuple[bool, str]]) -> None:
+    """Every check of `what`, pairs of a truth and the message where it does not hold."""
+    for good, message in checks:
+        if not good:
+            raise InputError(f"{what}: {message}")
 
 
 _SMALLEST_LAM, _LARGEST_LAM = 1e-12, 1e12  # beyond these the penalty is lost in rounding, or the loss is

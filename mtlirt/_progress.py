@@ -66,11 +66,12 @@ def count(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     if bars is None:
         yield None
         return
-    task = bars.add_task(f"{what}: 0 of {total}", total=total)
+    task, done = bars.add_task(f"{what}: 0 of {total}", total=total), 0
 
     def advance(steps: int) -> None:
-        bars.advance(task, steps)
-        bars.update(task, description=f"{what}: {bars.tasks[bars.task_ids.index(task)].completed:.0f} of {total}")
+        nonlocal done
+        done += steps
+        bars.update(task, completed=done, description=f"{what}: {done} of {total}")
 
     try:
         yield advance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mtlirt.cli.answers import Read, reads_answers
+from mtlirt.cli.options import CV_PANEL, JOBS_HELP, How, Read, cross_validates, reads_answers
 
 if TYPE_CHECKING:
     from mtlirt.results.fit import Fit
@@ -28,21 +28,6 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-_CV = "Cross-validation"
-Folds = Annotated[int, typer.Option(help="Number of folds.", rich_help_panel=_CV)]
-Seed = Annotated[int, typer.Option(help="Seed of the folds.", rich_help_panel=_CV)]
-Jobs = Annotated[int, typer.Option(help="Processes; -1: one per core. The results are the same.", rich_help_panel=_CV)]
-Resume = Annotated[
-    Path | None,
-    typer.Option(help="Folder that keeps finished work, to go on after an interruption.", rich_help_panel=_CV),
-]
-
-
-class SolverName(StrEnum):
-    """Solvers by name."""
-
-    block = "block"
-    adam = "adam"
 
 
 class GridName(StrEnum):
@@ -61,10 +46,9 @@ class SchemeName(StrEnum):
 
 Grid = Annotated[
     GridName,
-    typer.Option(help="threshold: .03 to 1 times lam_max. paper: C_lambda = .1 to 2.", rich_help_panel=_CV),
+    typer.Option(help="threshold: .03 to 1 times lam_max. paper: C_lambda = .1 to 2.", rich_help_panel=CV_PANEL),
 ]
-Scheme = Annotated[SchemeName, typer.Option(help="What a fold holds out: answers or items.", rich_help_panel=_CV)]
-Solver = Annotated[SolverName, typer.Option(help="block, or adam, the paper's.")]
+Scheme = Annotated[SchemeName, typer.Option(help="What a fold holds out: answers or items.", rich_help_panel=CV_PANEL)]
 
 
 @app.callback(invoke_without_command=True)
@@ -80,17 +64,14 @@ def _version(
 
 @app.command()
 @reads_answers
+@cross_validates
 def fit(
     read: Read,
+    how: How,
     out: Out,
     lam: Annotated[
         str, typer.Option(help="Penalty weight: cv chooses it; 0 separate domains, inf one trait for all.")
     ] = "cv",
-    solver: Solver = SolverName.block,
-    folds: Folds = 5,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    resume: Resume = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,35 +88,32 @@ def fit(
     from mtlirt.selection.cv import cv_mtl
 
     weight = _weight(lam)
-    check_folds(folds, seed)
-    check_jobs(jobs)
-    if lam != "cv" and resume is not None:
+    check_folds(how["folds"], how["seed"])
+    check_jobs(how["n_jobs"])
+    if lam != "cv" and how["resume"] is not None:
         raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
     more: dict[str, Any] = {}
-    with _talk(quiet, resume):
+    with _talk(quiet, how["resume"]):
         table = read()
         if lam == "cv" and len(table.domains) > 1:
-            chosen = cv_mtl(table, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver))
+            chosen = cv_mtl(table, **how)
             result, more = chosen.fit, _curve(chosen)
         else:
-            result = fit_mtl(table, weight, solver=_solver(solver))
-            result.settings["seed"] = seed
+            result = fit_mtl(table, weight, solver=how["solver"])
+            result.settings["seed"] = how["seed"]
     _report(result, out, quiet, more)
 
 
 @app.command()
 @reads_answers
+@cross_validates
 def cv(
     read: Read,
+    how: How,
     out: Out,
     grid: Grid = GridName.threshold,
     scheme: Scheme = SchemeName.cells,
-    solver: Solver = SolverName.block,
-    folds: Folds = 5,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    resume: Resume = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -148,17 +126,8 @@ def cv(
     from mtlirt.selection.cv import cv_mtl
 
     check_folder(out, force)
-    with _talk(quiet, resume):
-        result = cv_mtl(
-            read(),
-            grid=grid.value,
-            scheme=scheme.value,
-            folds=folds,
-            seed=seed,
-            n_jobs=jobs,
-            resume=resume,
-            solver=_solver(solver),
-        )
+    with _talk(quiet, how["resume"]):
+        result = cv_mtl(read(), grid=grid.value, scheme=scheme.value, **how)
     files: dict[str, Any] = {
         "cv.csv": result.table,
         "folds.csv": result.folds,
@@ -173,15 +142,12 @@ def cv(
 
 @app.command()
 @reads_answers
+@cross_validates
 def compare(
     read: Read,
+    how: How,
     out: Out,
     top: Annotated[int, typer.Option(help="Number of leading models whose overlap is counted.")] = 20,
-    solver: Solver = SolverName.block,
-    folds: Folds = 5,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    resume: Resume = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -194,10 +160,8 @@ def compare(
     from mtlirt.selection.compare import compare_pooling
 
     check_folder(out, force)
-    with _talk(quiet, resume):
-        result = compare_pooling(
-            read(), top=top, folds=folds, seed=seed, n_jobs=jobs, resume=resume, solver=_solver(solver)
-        )
+    with _talk(quiet, how["resume"]):
+        result = compare_pooling(read(), top=top, **how)
     files: dict[str, Any] = {
         "compare.csv": result.table,
         "per_domain.csv": result.per_domain,
@@ -272,7 +236,7 @@ def heterogeneity(
         typer.Option(help="rmtl, separate, pooled, mean_score, adam; all but adam if none is named."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the study.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core. The results are the same.")] = 1,
+    jobs: Annotated[int, typer.Option(help=JOBS_HELP)] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with, or add to, the study in --out.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -291,7 +255,7 @@ def heterogeneity(
         study = run_study(designs, out=out, reps=reps, estimators=names, seed=seed, n_jobs=jobs)
     table = study_table(study, against=names[0])
     write(out, {"table.csv": table})
-    _say(table.to_string(index=False, float_format="{:.4f}".format), out, {"study.parquet": 0, "table.csv": 0}, quiet)
+    _say(table.to_string(index=False, float_format="{:.4f}".format), out, ("study.parquet", "table.csv"), quiet)
 
 
 @simulated.command()
@@ -304,13 +268,14 @@ def leaderboard(
     quiet: Quiet = False,
 ) -> None:
     """Answers to MMLU's 56 subjects, with families of models, clones, dead and inverted items."""
-    from mtlirt.cli.output import check_table, write_table
+    from mtlirt.cli.output import check_table
+    from mtlirt.data.store import write_frame
     from mtlirt.simulation.draw import simulate
     from mtlirt.simulation.leaderboard import LeaderboardDesign
 
     check_table(out, force)
     responses = simulate(LeaderboardDesign(models=models, missing=missing), seed).responses
-    write_table(out, responses.to_long())
+    write_frame(out, responses.to_long())
     if not quiet:
         typer.echo(f"{responses}: {out}")
 
@@ -328,13 +293,6 @@ def _curve(chosen: CVResult) -> dict[str, Any]:
     return {"cv.csv": chosen.table, "per_domain.csv": chosen.per_domain}
 
 
-def _solver(name: SolverName) -> Any:
-    from mtlirt.solvers.adam import Adam
-    from mtlirt.solvers.block import Block
-
-    return Block() if name is SolverName.block else Adam()
-
-
 def _report(result: Fit, out: Path, quiet: bool, more: dict[str, Any]) -> None:
     from mtlirt.cli.output import FIT_FILES, fit_files, write
 
@@ -343,7 +301,7 @@ def _report(result: Fit, out: Path, quiet: bool, more: dict[str, Any]) -> None:
     _say(result.summary(), out, files, quiet)
 
 
-def _say(result: object, out: Path, files: dict[str, Any], quiet: bool) -> None:
+def _say(result: object, out: Path, files: Iterable[str], quiet: bool) -> None:
     if not quiet:
         typer.echo(f"{result}\n\nResults are in {out}: {', '.join(files)}")
 

@@ -100,21 +100,6 @@ def check_table(path: Path, force: bool) -> None:
         raise InputError(f"{path}: there is no folder {path.parent}")
 
 
-def write_table(path: Path, frame: pd.DataFrame) -> None:
-    """Write `frame` beside its place first, then move it there."""
-    stage = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        if path.suffix == ".parquet":
-            frame.to_parquet(stage, compression="zstd", index=False)
-        else:
-            frame.to_csv(stage, index=False)
-        stage.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        stage.unlink(missing_ok=True)
-
-
 def _write(path: Path, content: pd.DataFrame | str | Fit) -> None:
     if isinstance(content, pd.DataFrame):
         content.to_csv(path, index=False)

@@ -16,7 +16,6 @@ _MODELS_PER_GROUP = 64  # fewer make the products too small to be fast
 _NARROWEST = 4  # intervals of a group
 _MARGIN = 4  # nodes kept on either side for traits that move
 
-
 Rows = np.ndarray | slice
 
 
@@ -76,7 +75,6 @@ class OwnCurves:
     sources : T tuples of domains that make up the sums. Traits that left their nodes are summed anew.
     """
 
-    grid: Grid
     table: np.ndarray
     first: np.ndarray
     sources: tuple[tuple[Source, ...], ...]
@@ -107,7 +105,7 @@ class OwnCurves:
     def pooled(self) -> "OwnCurves":
         """One curve for a trait that all domains share; they must have been tabulated around the same traits."""
         sources = tuple(source for group in self.sources for source in group)
-        return OwnCurves(self.grid, self.table.sum(axis=0, keepdims=True), self.first[:1], (sources,))
+        return OwnCurves(self.table.sum(axis=0, keepdims=True), self.first[:1], (sources,))
 
 
 def own_curves(grid: Grid, sources: list[Source], around: np.ndarray | None) -> OwnCurves:
@@ -123,7 +121,7 @@ def own_curves(grid: Grid, sources: list[Source], around: np.ndarray | None) -> 
             first[t, models] = start
             for rows, sums in source.at(models, slice(start, start + W)):
                 table[t, rows] = sums
-    return OwnCurves(grid, table, first, tuple((source,) for source in sources))
+    return OwnCurves(table, first, tuple((source,) for source in sources))
 
 
 def _answered(observed: np.ndarray, rows: Rows) -> Iterator[tuple[Rows, np.ndarray]]:

@@ -21,7 +21,7 @@ class DomainAnswers:
     right: np.ndarray
     observed: np.ndarray | None
 
-    @property
+    @cached_property
     def mask(self) -> np.ndarray:
         """(N, J) 1 where answered, whether cells are missing or not."""
         return np.ones(self.right.shape, dtype=np.uint8) if self.observed is None else self.observed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
-from io import BytesIO
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,27 +93,30 @@ class WorkStore:
         write_frame(self.folder / f"{name}.parquet", frame)
 
     def _write(self, name: str, content: bytes) -> None:
-        write_file(self.folder / name, content)
+        with replacing(self.folder / name) as stage:
+            stage.write_bytes(content)
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
-    """Write `frame` as parquet; the file is complete or not there."""
-    buffer = BytesIO()
-    frame.to_parquet(buffer, compression="zstd", index=False)
+    """Write `frame` as parquet or, by the name of `path`, as csv; the file is complete or not there."""
     try:
-        write_file(path, buffer.getvalue())
+        with replacing(path) as stage:
+            if path.suffix == ".parquet":
+                frame.to_parquet(stage, compression="zstd", index=False)
+            else:
+                frame.to_csv(stage, index=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write beside the place of `path` first, then move it there."""
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a place beside `path` to write to; what is written there takes the place of `path` when the block ends."""
+    stage = path.with_name(f".{os.getpid()}-{path.name}")
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
+        yield stage
+        with stage.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
+        stage.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        stage.unlink(missing_ok=True)

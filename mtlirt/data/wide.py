@@ -37,9 +37,16 @@ def build_wide(df: pd.DataFrame, domains: Domains) -> Responses:
         scores = [numbers(df.iloc[:, c], str(df.columns[c]), 0, 1, "0 to 1") for c in columns]
         blocks.append(compact(np.stack(scores, axis=1)))
     frame = pd.DataFrame({"item": items[order], "domain": unique[codes[order]]})
-    frame["key"] = pd.Series(pd.NA, index=frame.index, dtype="string")
-    frame["n_options"] = pd.Series(pd.NA, index=frame.index, dtype="Int64")
-    return Responses(models.rename("model"), frame, tuple(unique), Blocks(tuple(blocks)))
+    return from_blocks(models.rename("model"), frame, tuple(unique), tuple(blocks))
+
+
+def from_blocks(
+    models: pd.Index, items: pd.DataFrame, domains: tuple[str, ...], blocks: tuple[np.ndarray, ...]
+) -> Responses:
+    """Responses of scores alone: items (columns item, domain) in the order of the blocks, no keys, no options."""
+    key = pd.Series(pd.NA, index=items.index, dtype="string")
+    n_options = pd.Series(pd.NA, index=items.index, dtype="Int64")
+    return Responses(models, items.assign(key=key, n_options=n_options), domains, Blocks(blocks))
 
 
 def domain_rule(domains: Domains) -> Callable[[str], str]:

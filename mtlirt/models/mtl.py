@@ -15,6 +15,7 @@ from mtlirt._progress import track
 from mtlirt.core.problem import Problem
 from mtlirt.core.start import Start, cold_start, warm_start
 from mtlirt.data import Responses
+from mtlirt.data.checks import same_layout
 from mtlirt.errors import ConvergenceWarning, FitError, InputError
 from mtlirt.models.assemble import assemble, domain_index, thresholds
 from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
@@ -187,13 +188,7 @@ def _start(
 
 
 def _check_init(init: Fit, responses: Responses) -> None:
-    items = responses.items
-    same = (
-        init.models.equals(responses.models)
-        and list(init.items["domain"]) == list(items["domain"])
-        and list(init.items["item"]) == list(items["item"])
-    )
-    if not same:
+    if not same_layout(init.models, init.items, responses):
         raise InputError("init is a fit of other models or items (or in another order) than these responses")
 
 

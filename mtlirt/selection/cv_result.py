@@ -75,7 +75,6 @@ class CVResult:
 
     Attributes
     ----------
-    lams : (L,) values of lam, from infinity down to 0.
     losses : (K, L, T) held-out log-loss per answer by fold, lam and domain; NaN where a fold holds out nothing.
     mean_score_losses : (K, T) the same for the prediction that a mean score makes: the model's share right in the
         domain's training answers, for every item alike.
@@ -86,7 +85,6 @@ class CVResult:
     settings : how it was done.
     """
 
-    lams: np.ndarray
     losses: np.ndarray
     mean_score_losses: np.ndarray
     converged: np.ndarray
@@ -94,6 +92,11 @@ class CVResult:
     path: Path
     notes: tuple[str, ...]
     settings: dict[str, Any]
+
+    @property
+    def lams(self) -> np.ndarray:
+        """(L,) values of lam, from infinity down to 0."""
+        return self.path.lams
 
     @cached_property
     def fold_losses(self) -> np.ndarray:
@@ -179,7 +182,7 @@ def average(x: np.ndarray, axis: int) -> np.ndarray:
 
 def result_of(path: Path, folds: list[FoldLosses], settings: dict[str, Any]) -> CVResult:
     """Put the folds together."""
-    lams = np.array([fit.lam for fit in path.fits])
+    lams = path.lams
     converged = np.array([[_STATUS[s] is Status.CONVERGED for s in fold.status] for fold in folds])
     with np.errstate(invalid="ignore"):
         losses = np.array([fold.nll / fold.cells for fold in folds])
@@ -203,7 +206,7 @@ def result_of(path: Path, folds: list[FoldLosses], settings: dict[str, Any]) -> 
         ignore_index=True,
     )
     return CVResult(
-        lams, losses, mean_score, converged, rows, path, _notes(folds, converged, lams, path.fits[0].domains), settings
+        losses, mean_score, converged, rows, path, _notes(folds, converged, lams, path.fits[0].domains), settings
     )
 
 

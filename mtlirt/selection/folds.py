@@ -9,6 +9,7 @@ import numpy as np
 
 from mtlirt.core.likelihood import held_out_nll
 from mtlirt.core.problem import DomainAnswers, Problem
+from mtlirt.data.checks import FEWEST_ITEMS, FEWEST_MODELS
 from mtlirt.data.splits import Split
 from mtlirt.errors import InputError
 from mtlirt.models.settings import Settings
@@ -16,8 +17,6 @@ from mtlirt.solvers.items import item_step
 from mtlirt.solvers.solution import Solution
 
 _ITEM_PASSES = 100
-_FEWEST_ITEMS = 2
-_FEWEST_MODELS = 3
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ def make_fold(problem: Problem, split: Split, number: int, settings: Settings) -
     items = np.split(train.answers_per_item > 0, np.cumsum(train.sizes)[:-1])
     models = train.answers_per_model > 0
     for domain, item, model in zip(split.domains, items, models, strict=True):
-        _check(domain, number, "items", int(item.sum()), _FEWEST_ITEMS)
-        _check(domain, number, "models", int(model.sum()), _FEWEST_MODELS)
+        _check(domain, number, "items", int(item.sum()), FEWEST_ITEMS)
+        _check(domain, number, "models", int(model.sum()), FEWEST_MODELS)
     test, unseen = [], 0
     for part, item, model in zip(parts, items, models, strict=True):
         known = part.held & model[:, None]

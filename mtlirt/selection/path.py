@@ -44,6 +44,11 @@ class Path:
     seconds: tuple[float, ...]
     starts: tuple[str, ...]
 
+    @property
+    def lams(self) -> np.ndarray:
+        """(L,) values of lam, in the order of the fits."""
+        return np.array([fit.lam for fit in self.fits])
+
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per lam.
@@ -76,8 +81,9 @@ class Path:
     def sines(self) -> pd.DataFrame:
         """Sine of the angle between each domain's trait and the general trait: frame lam x domains."""
         rows = [fit.heterogeneity().set_index("domain")["sine"].reindex(list(fit.domains)) for fit in self.fits]
-        index = pd.Index([fit.lam for fit in self.fits], name="lam")
-        return pd.DataFrame(np.array(rows), index=index, columns=pd.Index(self.fits[0].domains, name="domain"))
+        return pd.DataFrame(
+            np.array(rows), index=pd.Index(self.lams, name="lam"), columns=pd.Index(self.fits[0].domains, name="domain")
+        )
 
     @property
     def leaves(self) -> pd.Series:

@@ -11,7 +11,9 @@ from scipy.special import expit
 
 from mtlirt.core.problem import row_chunks
 from mtlirt.data import Responses
-from mtlirt.data.responses import Blocks, observed
+from mtlirt.data.checks import same_layout
+from mtlirt.data.responses import observed
+from mtlirt.data.wide import from_blocks
 from mtlirt.errors import InputError
 from mtlirt.results.fit import Fit
 
@@ -80,7 +82,8 @@ def simulate(
         truth, missing = source.truth(rng), source.missing
     scores = _scores(truth, missing, rng)
     if like is not None:
-        _check_like(truth, like)
+        if not same_layout(truth.theta.index, truth.items, like):
+            raise InputError("like has other models or items (or another order) than the fit")
         scores[~np.concatenate([observed(block) for block in like.blocks.scores], axis=1)] = -1
     return Simulation(_responses(truth, scores), truth)
 
@@ -107,17 +110,5 @@ def _responses(truth: Truth, scores: np.ndarray) -> Responses:
     items = truth.items[["item", "domain"]].astype(str).reset_index(drop=True)
     sizes = items.groupby("domain", sort=False).size().reindex(list(domains)).to_numpy()
     blocks = tuple(np.ascontiguousarray(b) for b in np.split(scores, np.cumsum(sizes)[:-1], axis=1))
-    items["key"] = pd.Series(pd.NA, index=items.index, dtype="string")
-    items["n_options"] = pd.Series(pd.NA, index=items.index, dtype="Int64")
     models = pd.Index(truth.theta.index, name="model", dtype=str)
-    return Responses(models, items, domains, Blocks(blocks)).with_model_info(truth.model_info)
-
-
-def _check_like(truth: Truth, like: Responses) -> None:
-    same = (
-        list(like.models) == list(truth.theta.index)
-        and list(like.items["domain"]) == list(truth.items["domain"])
-        and list(like.items["item"]) == list(truth.items["item"])
-    )
-    if not same:
-        raise InputError("like has other models or items (or another order) than the fit")
+    return from_blocks(models, items, domains, blocks).with_model_info(truth.model_info)

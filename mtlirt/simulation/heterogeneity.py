@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from mtlirt._arguments import require
 from mtlirt.core.angle import line_median
 from mtlirt.core.projection import project
-from mtlirt.errors import InputError
 from mtlirt.simulation.draw import Truth
 
 _BOX = 4.0
@@ -59,9 +59,7 @@ class HeterogeneityDesign:
             (self.center in _CENTRES, f"center must be one of {', '.join(_CENTRES)}, not {self.center!r}"),
             (0 <= self.missing < 1, f"missing must lie in [0, 1), not {self.missing}"),
         )
-        for good, message in checks:
-            if not good:
-                raise InputError(f"HeterogeneityDesign: {message}")
+        require("HeterogeneityDesign", checks)
 
     @property
     def n_domains(self) -> int:

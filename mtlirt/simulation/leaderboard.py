@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mtlirt._arguments import require
 from mtlirt.core.angle import line_median
 from mtlirt.core.projection import project
-from mtlirt.errors import InputError
 from mtlirt.simulation.draw import Truth
 
 _BOX = 4.0
@@ -119,9 +119,7 @@ class LeaderboardDesign:
             ),
             (0 <= self.missing < 1, f"missing must lie in [0, 1), not {self.missing}"),
         )
-        for good, message in checks:
-            if not good:
-                raise InputError(f"LeaderboardDesign: {message}")
+        require("LeaderboardDesign", checks)
 
     def truth(self, rng: np.random.Generator) -> Truth:
         """Traits and items. Models are named "fam001/m0001", ...; `model_info` has family and clone_of."""

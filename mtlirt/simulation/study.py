@@ -20,6 +20,7 @@ from mtlirt._version import __version__
 from mtlirt.core.angle import sines
 from mtlirt.core.projection import standardise
 from mtlirt.data import Responses
+from mtlirt.data.responses import as_float
 from mtlirt.data.store import WorkStore, write_frame
 from mtlirt.errors import InputError
 from mtlirt.models.mtl import fit_mtl
@@ -35,6 +36,7 @@ Design = HeterogeneityDesign | LeaderboardDesign
 Estimator = Callable[[Responses], Fit]
 DEFAULT = ("rmtl", "separate", "pooled", "mean_score")
 GENERAL = "general"
+MEASURED = ("estimator", "domain", "error", "sine_error", "spearman", "kendall", "lam", "status", "seconds")
 
 
 def run_study(
@@ -91,7 +93,7 @@ def run_study(
     store = WorkStore(Path(out) / "replications", key)
     tasks = [_Replication(i, design, r, seed, chosen, store) for i, design in enumerate(designs) for r in range(reps)]
     with count("study", len(tasks)) as advance:
-        frames = run_tasks(_run, tasks, n_jobs, advance)
+        frames = run_tasks(_Replication.run, tasks, n_jobs, advance)
     study = pd.concat(frames, ignore_index=True)
     write_frame(Path(out) / "study.parquet", study)
     return study
@@ -130,11 +132,16 @@ class _Replication:
     estimators: dict[str, Estimator | None]
     store: WorkStore
 
-    def run(self) -> pd.DataFrame:
+    def run(self, tick: Callable[[], None]) -> pd.DataFrame:
         name = f"design-{self.number}-replication-{self.replication}"
-        kept = self.store.get_frame(name)
-        if kept is not None:
-            return kept
+        frame = self.store.get_frame(name)
+        if frame is None:
+            frame = self._estimate()
+            self.store.put_frame(name, frame)
+        tick()
+        return frame
+
+    def _estimate(self) -> pd.DataFrame:
         data, folds = np.random.SeedSequence(self.seed, spawn_key=(self.number, self.replication)).spawn(2)
         simulation = simulate(self.design, np.random.default_rng(data))
         shared = _Shared(simulation.responses, int(folds.generate_state(1)[0]))
@@ -152,22 +159,11 @@ class _Replication:
                 {**about, "estimator": estimator, **row, "seconds": seconds}
                 for row in _errors(estimate, simulation.truth)
             ]
-        frame = pd.DataFrame(rows).reindex(columns=[*about, *_MEASURED])
-        self.store.put_frame(name, frame)
-        return frame
+        return pd.DataFrame(rows).reindex(columns=[*about, *MEASURED])
 
 
 def _fields(design: Design) -> dict[str, Any]:
     return {name: x if isinstance(x, str | int | float) else str(x) for name, x in asdict(design).items()}
-
-
-_MEASURED = ["estimator", "domain", "error", "sine_error", "spearman", "kendall", "lam", "status", "seconds"]
-
-
-def _run(task: _Replication, tick: Callable[[], None]) -> pd.DataFrame:
-    frame = task.run()
-    tick()
-    return frame
 
 
 @dataclass
@@ -194,17 +190,12 @@ class _Shared:
         return _of_fit(fit_mtl(self.responses, self.cv.lam_min, solver=Adam(), on_fail="ignore"))
 
     def mean_score(self) -> Estimate:
-        shares = np.array([_shares(self.responses.block(domain)) for domain in self.responses.domains])
+        shares = np.array([np.nanmean(as_float(self.responses.block(d)), axis=1) for d in self.responses.domains])
         return Estimate(standardise(shares), standardise(shares.mean(axis=0)[None])[0], np.nan, "")
 
     def _end(self, lam: float) -> Estimate:
         known = "cv" in self.__dict__
         return _of_fit(self.cv.path.at(lam) if known else fit_mtl(self.responses, lam, on_fail="ignore"))
-
-
-def _shares(block: np.ndarray) -> np.ndarray:
-    answered = block >= 0
-    return np.where(answered, block, 0).sum(axis=1) / answered.sum(axis=1)
 
 
 def _of_fit(fit: Fit) -> Estimate:

@@ -7,20 +7,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from mtlirt.errors import InputError
-from mtlirt.simulation.study import GENERAL
-
-_NOT_DESIGN = {
-    "replication",
-    "estimator",
-    "domain",
-    "error",
-    "sine_error",
-    "spearman",
-    "kendall",
-    "lam",
-    "status",
-    "seconds",
-}
+from mtlirt.simulation.study import GENERAL, MEASURED
 
 
 def study_table(
@@ -50,7 +37,7 @@ def study_table(
         raise InputError(f"the study has no measure {measure!r}")
     if against not in set(study["estimator"]):
         raise InputError(f"the study has no estimator {against!r}; it has {', '.join(study['estimator'].unique())}")
-    fields = [c for c in study.columns if c not in _NOT_DESIGN]
+    fields = [c for c in study.columns if c not in ("replication", *MEASURED)]
     varying = [c for c in fields if c != "design" and (study[c] != study[c].iloc[0]).any()]
     rows = []
     for number, part in study.groupby("design", sort=False):

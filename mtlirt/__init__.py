@@ -35,12 +35,14 @@ _WHERE = {
     "line_median": "mtlirt.core.angle",
     "load": "mtlirt.results.store",
     "progress": "mtlirt._progress",
+    "rates_designs": "mtlirt.simulation.rates",
+    "rates_table": "mtlirt.simulation.rates",
     "read_responses": "mtlirt.readers.tables",
     "run_study": "mtlirt.simulation.study",
     "simulate": "mtlirt.simulation.draw",
     "study_table": "mtlirt.simulation.summary",
 }
-_MODULES = ("datasets",)
+_MODULES = ("datasets", "plots")
 
 __all__ = [
     "Adam",
@@ -68,7 +70,10 @@ __all__ = [
     "lambda_path",
     "line_median",
     "load",
+    "plots",
     "progress",
+    "rates_designs",
+    "rates_table",
     "read_responses",
     "run_study",
     "simulate",
@@ -76,7 +81,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from mtlirt import datasets
+    from mtlirt import datasets, plots
     from mtlirt._progress import progress
     from mtlirt.core.angle import LineMedian, line_median
     from mtlirt.data import Responses
@@ -92,6 +97,7 @@ if TYPE_CHECKING:
     from mtlirt.simulation.draw import Simulation, simulate
     from mtlirt.simulation.heterogeneity import HeterogeneityDesign
     from mtlirt.simulation.leaderboard import LeaderboardDesign
+    from mtlirt.simulation.rates import rates_designs, rates_table
     from mtlirt.simulation.study import run_study
     from mtlirt.simulation.summary import study_table
     from mtlirt.solvers.adam import Adam

@@ -12,8 +12,10 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from mtlirt._arguments import whole
+from mtlirt._version import __version__
 from mtlirt.errors import InputError
 
+_ANSWER_WITHIN = 10  # seconds
 _LOOK_EVERY = 0.3  # seconds between two looks at what the processes have done
 
 Tick = Callable[[], None]
@@ -68,6 +70,73 @@ def run_tasks(
 def _on_one_thread(function: Callable[[Any, Tick], Any], task: Any, tick: Tick) -> Any:
     with one_blas_thread():
         return function(task, tick)
+
+
+def as_done(
+    function: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int = 1, scheduler: str | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Yield (position of the task, function(task)) as tasks end, in any order.
+
+    They run on `n_jobs` processes as in `run_tasks`, or on the workers of a running dask scheduler at the address
+    `scheduler`. A task whose worker dies is run by another.
+    """
+    n_jobs = check_jobs(n_jobs)
+    if scheduler is not None:
+        yield from _on_cluster(function, tasks, scheduler)
+    elif n_jobs == 1 or len(tasks) == 1:
+        with one_blas_thread():
+            for number, task in enumerate(tasks):
+                yield number, function(task)
+    elif tasks:
+        from joblib import Parallel
+
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered")(_calls(function, tasks, os.getpid()))
+
+
+def _calls(function: Callable[[Any], Any], tasks: Sequence[Any], parent: int | None) -> Iterator[Any]:
+    from joblib import delayed
+
+    return (delayed(_numbered)(function, number, task, parent) for number, task in enumerate(tasks))
+
+
+def _numbered(function: Callable[[Any], Any], number: int, task: Any, parent: int | None) -> tuple[int, Any]:
+    if parent is not None and os.getppid() != parent:
+        os._exit(1)
+    _controller().limit(limits=1, user_api="blas")  # for good: other threads of a worker may be within a task
+    return number, function(task)
+
+
+def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], scheduler: str) -> Iterator[tuple[int, Any]]:
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise InputError("a scheduler needs the extra dask: pip install 'mtlirt[dask]'") from error
+    from joblib import Parallel, parallel_config
+
+    try:
+        client = Client(scheduler, timeout=_ANSWER_WITHIN, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no dask scheduler answers at {scheduler!r} ({error})") from error
+    with client:
+        _check_workers(client, scheduler)
+        if tasks:
+            with parallel_config("dask", client=client):
+                results = Parallel(return_as="generator_unordered")(_calls(function, tasks, None))
+            yield from results
+
+
+def _check_workers(client: Any, scheduler: str) -> None:
+    try:
+        versions = client.run(_version)
+    except ModuleNotFoundError as error:
+        raise InputError(f"a worker of {scheduler!r} cannot import what it needs ({error})") from error
+    other = sorted({v for v in versions.values() if v != __version__})
+    if other:
+        raise InputError(f"workers of {scheduler!r} have mtlirt {', '.join(other)}, and this is {__version__}")
+
+
+def _version() -> str:
+    return __version__
 
 
 def _silent() -> None:

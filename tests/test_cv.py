@@ -31,8 +31,8 @@ def test_losses_equal_those_of_single_fits(cv, small):
         right = np.where(truth == 1, p, 1 - np.asarray(p))
         loss = np.where(held == number, -np.log(right), np.nan)
         by_domain = pd.DataFrame(loss).T.groupby([lookup[c] for c in frame.columns]).apply(lambda x: np.nanmean(x))
-        np.testing.assert_allclose(cv.losses[number, position], by_domain, rtol=1e-5)  # traits agree to 1e-4
-        assert cv.folds["log_loss"][number * 4 + position] == pytest.approx(by_domain.mean(), rel=1e-5)
+        np.testing.assert_allclose(cv.losses[number, position], by_domain, rtol=1e-4)  # folds: traits to 1e-3
+        assert cv.folds["log_loss"][number * 4 + position] == pytest.approx(by_domain.mean(), rel=1e-4)
 
 
 def test_mean_score_prediction(cv, small):
@@ -162,9 +162,9 @@ def test_answers_that_cannot_be_predicted_are_counted(small):
 
 
 def test_fits_that_do_not_converge_take_no_part(small):
-    """55 sweeps are enough for some fits and not for others; with one no fit is done."""
+    """25 sweeps are enough for some fits and not for others; with one no fit is done."""
     with pytest.warns(mtlirt.ConvergenceWarning, match="take no part"):
-        cv = mtlirt.cv_mtl(small.responses, lams=LAMS, folds=3, solver=mtlirt.Block(max_sweeps=55))
+        cv = mtlirt.cv_mtl(small.responses, lams=LAMS, folds=3, solver=mtlirt.Block(max_sweeps=25))
     failed = cv.table["n_converged"] < 3
     assert failed.any()
     assert not failed.all()

@@ -107,12 +107,15 @@ def test_own_estimators_and_failures(tmp_path):
     assert table.loc[("half", "general"), "replications"] == 2
 
 
-def test_rmtl_and_adam(tmp_path):
-    design = HeterogeneityDesign(h0=0.3, N=60, sizes=(40,), per_size=3)
-    study = run_study([design], out=tmp_path, reps=1, estimators=["rmtl", "pooled", "adam"])
-    domains = study[study["domain"] != "general"].groupby("estimator")["error"].mean()
-    assert domains["adam"] == pytest.approx(domains["rmtl"], rel=0.02)  # one lam, one optimum, Adam's tolerance
-    assert study.groupby("estimator")["lam"].first()["adam"] == study.groupby("estimator")["lam"].first()["rmtl"]
+def test_adam_is_the_reference_of_rmtl_on_two_replications(tmp_path):
+    designs = [HeterogeneityDesign(h0=h0, N=40, sizes=(20,), per_size=3) for h0 in (0.3, 0.5)]
+    study = run_study(designs, out=tmp_path, reps=3, estimators=["rmtl", "adam"])
+    adam, rmtl = (study[study["estimator"] == name] for name in ("adam", "rmtl"))
+    assert set(zip(adam["design"], adam["replication"], strict=True)) == {(0, 0), (0, 1)}
+    same = rmtl[(rmtl["design"] == 0) & (rmtl["replication"] < 2)]
+    assert list(adam["lam"]) == list(same["lam"])  # one cross-validation by two solvers
+    # one optimum; Adam ends 1e-6 above it in the objective, that is about 1e-3 away in the traits
+    np.testing.assert_allclose(adam["error"], same["error"], rtol=0.02)
 
 
 def test_table(study):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mtlirt.cli.options import CV_PANEL, JOBS_HELP, How, Read, cross_validates, reads_answers
+from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers
+from mtlirt.cli.simulate import simulated
+from mtlirt.cli.talk import say, talk
 
 if TYPE_CHECKING:
     from mtlirt.results.fit import Fit
@@ -25,9 +23,7 @@ app = typer.Typer(
     help="From the item-level answers of many language models to one score per domain and one general score.",
 )
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+app.add_typer(simulated, name="simulate")
 
 
 class GridName(StrEnum):
@@ -94,7 +90,7 @@ def fit(
         raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
     more: dict[str, Any] = {}
-    with _talk(quiet, how["resume"]):
+    with talk(quiet, how["resume"]):
         table = read()
         if lam == "cv" and len(table.domains) > 1:
             chosen = cv_mtl(table, **how)
@@ -126,7 +122,7 @@ def cv(
     from mtlirt.selection.cv import cv_mtl
 
     check_folder(out, force)
-    with _talk(quiet, how["resume"]):
+    with talk(quiet, how["resume"]):
         result = cv_mtl(read(), grid=grid.value, scheme=scheme.value, **how)
     files: dict[str, Any] = {
         "cv.csv": result.table,
@@ -137,7 +133,7 @@ def cv(
         "summary.txt": f"{result}\n",
     }
     write(out, files)
-    _say(result, out, files, quiet)
+    say(result, out, files, quiet)
 
 
 @app.command()
@@ -160,7 +156,7 @@ def compare(
     from mtlirt.selection.compare import compare_pooling
 
     check_folder(out, force)
-    with _talk(quiet, how["resume"]):
+    with talk(quiet, how["resume"]):
         result = compare_pooling(read(), top=top, **how)
     files: dict[str, Any] = {
         "compare.csv": result.table,
@@ -173,7 +169,7 @@ def compare(
         "summary.txt": f"{result}\n",
     }
     write(out, files)
-    _say(result, out, files, quiet)
+    say(result, out, files, quiet)
 
 
 @app.command()
@@ -190,7 +186,7 @@ def score(
     from mtlirt.results.store import load
 
     check_folder(out, force)
-    with _talk(quiet):
+    with talk(quiet):
         fitted = load(fit / "fit" if (fit / "fit").is_dir() else fit)
         scores = fitted.score(read())
     write(out, {"scores.csv": scores})
@@ -206,78 +202,9 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     from mtlirt.selection.cv import cv_mtl
 
     check_folder(out, force)
-    with _talk(quiet):
+    with talk(quiet):
         chosen = cv_mtl(demo_responses())
     _report(chosen.fit, out, quiet, _curve(chosen))
-
-
-simulated = typer.Typer(no_args_is_help=True, help="Simulated answers.")
-app.add_typer(simulated, name="simulate")
-
-
-class CenterName(StrEnum):
-    """Centres of the heterogeneity design by name."""
-
-    grid = "grid"
-    normal = "normal"
-    clustered = "clustered"
-    skewed = "skewed"
-
-
-@simulated.command()
-def heterogeneity(
-    out: Out,
-    h0: Annotated[list[float], typer.Option(help="Heterogeneity, the largest sine; several values may follow.")],
-    more: Annotated[list[float] | None, typer.Argument(metavar="", show_default=False, hidden=True)] = None,
-    reps: Annotated[int, typer.Option(help="Replications of each h0.")] = 100,
-    center: Annotated[CenterName, typer.Option(help="How the models are spread.")] = CenterName.grid,
-    estimator: Annotated[
-        list[str] | None,
-        typer.Option(help="rmtl, separate, pooled, mean_score, adam; all but adam if none is named."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the study.")] = 0,
-    jobs: Annotated[int, typer.Option(help=JOBS_HELP)] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with, or add to, the study in --out.")] = False,
-    quiet: Quiet = False,
-) -> None:
-    """The R-MTL paper's study of heterogeneous domains: study.parquet (every estimate) and table.csv (the means)."""
-    from mtlirt.cli.output import write
-    from mtlirt.errors import InputError
-    from mtlirt.simulation.heterogeneity import HeterogeneityDesign
-    from mtlirt.simulation.study import DEFAULT, run_study
-    from mtlirt.simulation.summary import study_table
-
-    if (out / "replications").exists() and not resume:
-        raise InputError(f"{out}: holds a study; add --resume to go on with it, or choose another --out")
-    designs = [HeterogeneityDesign(h0=h, center=center.value) for h in [*h0, *(more or [])]]
-    names = estimator or DEFAULT
-    with _talk(quiet, out):
-        study = run_study(designs, out=out, reps=reps, estimators=names, seed=seed, n_jobs=jobs)
-    table = study_table(study, against=names[0])
-    write(out, {"table.csv": table})
-    _say(table.to_string(index=False, float_format="{:.4f}".format), out, ("study.parquet", "table.csv"), quiet)
-
-
-@simulated.command()
-def leaderboard(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Table to write: .parquet, .csv or .csv.gz.")],
-    models: Annotated[int, typer.Option(help="Number of models.")] = 4272,
-    missing: Annotated[float, typer.Option(help="Share of the answers left out at random.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
-    force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Answers to MMLU's 56 subjects, with families of models, clones, dead and inverted items."""
-    from mtlirt.cli.output import check_table
-    from mtlirt.data.store import write_frame
-    from mtlirt.simulation.draw import simulate
-    from mtlirt.simulation.leaderboard import LeaderboardDesign
-
-    check_table(out, force)
-    responses = simulate(LeaderboardDesign(models=models, missing=missing), seed).responses
-    write_frame(out, responses.to_long())
-    if not quiet:
-        typer.echo(f"{responses}: {out}")
 
 
 def _weight(lam: str) -> Any:
@@ -298,29 +225,4 @@ def _report(result: Fit, out: Path, quiet: bool, more: dict[str, Any]) -> None:
 
     files = {**fit_files(result), **more}
     write(out, files, stale=FIT_FILES)
-    _say(result.summary(), out, files, quiet)
-
-
-def _say(result: object, out: Path, files: Iterable[str], quiet: bool) -> None:
-    if not quiet:
-        typer.echo(f"{result}\n\nResults are in {out}: {', '.join(files)}")
-
-
-@contextmanager
-def _talk(quiet: bool, resume: Path | None = None) -> Iterator[None]:
-    """Progress bars on a terminal and one-line warnings, on standard error, unless quiet."""
-    from mtlirt._progress import progress
-    from mtlirt.cli import StoppedError
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if not quiet:
-            sys.stderr.write(f"mtlirt: warning: {message}\n")
-
-    try:
-        with warnings.catch_warnings(), progress() if sys.stderr.isatty() and not quiet else nullcontext():
-            warnings.showwarning = show
-            warnings.simplefilter("always")
-            yield
-    except KeyboardInterrupt as error:
-        kept = "" if resume is None else f"; with --resume it goes on from what is kept in {resume}"
-        raise StoppedError(f"interrupted, no results were written{kept}") from error
+    say(result.summary(), out, files, quiet)

@@ -1,13 +1,14 @@
 """Options that several commands share, each group as one parameter of the command.
 
 A command that takes `read` has the argument RESPONSES and the options of its columns; one that takes `how` has those of
-cross-validation.
+cross-validation; one that takes `study` has those of replicated studies.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Annotated, Any
 import typer
 
 COLUMNS = ("model", "domain", "item", "score", "option", "probs", "key", "n_options", "trials")
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Read = Callable[[], Any]
 How = dict[str, Any]
 Command = Callable[..., None]
@@ -80,6 +84,42 @@ def _arguments(solver: SolverName, folds: int, seed: int, jobs: int, resume: Pat
     return {"solver": chosen, "folds": folds, "seed": seed, "n_jobs": jobs, "resume": resume}
 
 
+@dataclass(frozen=True)
+class Study:
+    """How a study is run, and where."""
+
+    out: Path
+    reps: int
+    estimators: list[str]
+    seed: int
+    jobs: int
+    scheduler: str | None
+    resume: bool
+
+    def run(self, designs: list[Any]) -> Any:
+        """The frame of `run_study`; InputError if `out` holds a study and is not to be resumed."""
+        from mtlirt.errors import InputError
+        from mtlirt.simulation.study import run_study
+
+        if (self.out / "replications").exists() and not self.resume:
+            raise InputError(f"{self.out}: holds a study; add --resume to go on with it, or choose another --out")
+        return run_study(
+            designs,
+            out=self.out,
+            reps=self.reps,
+            estimators=self.estimators,
+            seed=self.seed,
+            n_jobs=self.jobs,
+            scheduler=self.scheduler,
+        )
+
+
+def _study(estimator: list[str] | None, **how: Any) -> Study:
+    from mtlirt.simulation.study import DEFAULT
+
+    return Study(estimators=list(estimator or DEFAULT), **how)
+
+
 _COLUMN = Annotated[str, typer.Option(help="Column of a long table.", rich_help_panel="Columns of a long table")]
 reads_answers = _expand(
     "read",
@@ -117,4 +157,38 @@ cross_validates = _expand(
         ),
     ],
     _arguments,
+)
+runs_study = _expand(
+    "study",
+    [
+        _parameter("out", Out),
+        _parameter("reps", Annotated[int, typer.Option(help="Replications of each design.")], 100),
+        _parameter(
+            "estimator",
+            Annotated[
+                list[str] | None,
+                typer.Option(
+                    help="rmtl, separate, pooled, mean_score, rmtl_items, adam; the first four if none is named. adam, "
+                    "the paper's solver, is timed on two replications."
+                ),
+            ],
+            None,
+        ),
+        _parameter("seed", Annotated[int, typer.Option(help="Seed of the study.")], 0),
+        _parameter("jobs", Annotated[int, typer.Option(help=JOBS_HELP)], 1),
+        _parameter(
+            "scheduler",
+            Annotated[
+                str | None,
+                typer.Option(help="Address of a dask scheduler, tcp://host:port, to use in place of --jobs."),
+            ],
+            None,
+        ),
+        _parameter(
+            "resume",
+            Annotated[bool, typer.Option("--resume", help="Go on with, or add to, the study in --out.")],
+            False,
+        ),
+    ],
+    _study,
 )

@@ -14,7 +14,11 @@ import pandas as pd
 from mtlirt.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mtlirt.results.fit import Fit
+
+    Content = pd.DataFrame | str | Fit | Figure
 
 FIT_FILES = (
     "scores.csv",
@@ -27,6 +31,7 @@ FIT_FILES = (
     "summary.txt",
     "fit",
 )
+_DOTS_PER_INCH = 150
 _TABLES = (".parquet", ".csv", ".csv.gz")
 _RESULTS = (*FIT_FILES, "compare.csv", "folds.csv", "path.csv")
 
@@ -62,8 +67,8 @@ def fit_files(fit: Fit) -> dict[str, Any]:
     return files if fit.gaps.empty else {**files, "gaps.csv": fit.gaps}
 
 
-def write(folder: Path, files: Mapping[str, pd.DataFrame | str | Fit], stale: Collection[str] = ()) -> None:
-    """Write frames as csv, texts, and fits as folders: staged first, then moved into place together.
+def write(folder: Path, files: Mapping[str, Content], stale: Collection[str] = ()) -> None:
+    """Write frames as csv, texts, pictures, and fits as folders: staged first, then moved into place together.
 
     Files of the same names are replaced, those named in `stale` are removed, all others stay.
     """
@@ -100,13 +105,17 @@ def check_table(path: Path, force: bool) -> None:
         raise InputError(f"{path}: there is no folder {path.parent}")
 
 
-def _write(path: Path, content: pd.DataFrame | str | Fit) -> None:
+def _write(path: Path, content: Content) -> None:
+    from mtlirt.results.fit import Fit
+
     if isinstance(content, pd.DataFrame):
         content.to_csv(path, index=False)
     elif isinstance(content, str):
         path.write_text(content, encoding="utf-8")
-    else:
+    elif isinstance(content, Fit):
         content.save(path)
+    else:
+        content.savefig(path, dpi=_DOTS_PER_INCH)
 
 
 def _remove(path: Path) -> None:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_ITERATIONS = 500
-_NEARBY_ITERATIONS = 30
+_ITERATIONS = 60  # for each smoothing
+_NEARBY_ITERATIONS = 60
+_AT_REST = 1e-22
 _GAP_ITERATIONS = 30
 SAME_LINE = 1e-13  # sines below this are rounding: the lines are one
 _SMOOTHING = np.geomspace(1e-3, 1e-10, 8)
@@ -81,8 +82,8 @@ def line_median(thetas: np.ndarray, weights: np.ndarray | None = None) -> LineMe
     gram = units @ units.T
     vertex_values = np.array([w @ sines(u, units) for u in units])
     best = int(vertex_values.argmin())
-    found = [_reweight(units, gram, w, c) for c in _starts(gram, w, vertex_values)]
-    line, value = min(found, key=lambda pair: pair[1])
+    lines = _reweight(gram, w, _starts(gram, w, vertex_values)) @ units
+    line, value = min(((u, float(w @ sines(u, units))) for u in lines), key=lambda pair: pair[1])
     if vertex_values[best] <= value + 1e-12 * w.sum():
         return _finish(units[best], float(vertex_values[best]), best, True, total)
     return _finish(line, value, None, True, total)
@@ -93,50 +94,56 @@ def _finish(line: np.ndarray, value: float, vertex: int | None, unique: bool, to
     return LineMedian(line * (sign * np.sqrt(len(line)) / np.linalg.norm(line)), value, vertex, unique)
 
 
-def _starts(gram: np.ndarray, w: np.ndarray, vertex_values: np.ndarray) -> list[np.ndarray]:
-    """Combinations of the lines to start from: principal direction, aligned mean, the best three lines."""
+def _starts(gram: np.ndarray, w: np.ndarray, vertex_values: np.ndarray) -> np.ndarray:
+    """(S, T) combinations of the lines to start from: principal direction, aligned mean, the best three lines."""
     principal = np.sqrt(w) * np.linalg.eigh(np.sqrt(np.outer(w, w)) * gram)[1][:, -1]
     aligned = np.sign(gram @ principal)
     aligned[aligned == 0] = 1.0
     mean = w * aligned
     near = [0.9 * np.eye(len(w))[s] + 0.1 * mean * aligned[s] / w.sum() for s in np.argsort(vertex_values)[:3]]
-    return [principal, mean, *near]
+    return np.stack([principal, mean, *near])
 
 
-def _reweight(units: np.ndarray, gram: np.ndarray, w: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
-    """Iteratively reweighted principal direction in coefficients c of u = c @ units; never worse at the end."""
-    c = start / np.sqrt(start @ gram @ start)
+def _reweight(gram: np.ndarray, w: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """(S, T) coefficients c of lines u = c @ units, each reached from its start by reweighted power steps.
+
+    A step replaces u by the sum of the lines' projections onto it, each divided by its sine: the reweighted principal
+    direction, one power iteration at a time, so the smoothed sum of sines never rises.
+    """
+    c = _unit(starts, gram)
     for smoothing in _SMOOTHING:
-        for _ in range(_ITERATIONS // len(_SMOOTHING)):
-            sine = np.sqrt(np.clip(1 - np.square(gram @ c), 0.0, None))
-            root = np.sqrt(w / np.maximum(sine, smoothing))
-            values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-            new = root * vectors[:, -1] / np.sqrt(values[-1])
-            new = -new if new @ gram @ c < 0 else new
-            step = new - c
+        for _ in range(_ITERATIONS):
+            new = _step(c, gram, w, smoothing)
+            moved = new - c
             c = new
-            if step @ gram @ step < 1e-22:
+            if np.einsum("st,st->s", moved @ gram, moved).max() < _AT_REST:
                 break
-    line = c @ units
-    return line, float(w @ sines(line, units))
+    return c
+
+
+def _step(c: np.ndarray, gram: np.ndarray, w: np.ndarray, smoothing: float) -> np.ndarray:
+    cosine = c @ gram
+    sine = np.sqrt(np.maximum(1 - np.square(cosine), smoothing**2))
+    return _unit(cosine * w / sine, gram)
+
+
+def _unit(c: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    return c / np.sqrt(np.einsum("st,st->s", c @ gram, c))[:, None]
 
 
 def nearby_line_median(thetas: np.ndarray, weights: np.ndarray, line: np.ndarray) -> np.ndarray:
     """A few reweighting steps of `line_median` from a line that is already close: cheap enough for every sweep."""
     units = thetas / np.linalg.norm(thetas, axis=1)[:, None]
     gram = units @ units.T
-    sine = sines(line, thetas)
-    c = np.zeros(len(units))
+    cosine = units @ line / np.linalg.norm(line)
+    c = _unit((cosine * weights / np.maximum(sines(line, thetas), _SMOOTHING[-1]))[None], gram)
     for _ in range(_NEARBY_ITERATIONS):
-        root = np.sqrt(weights / np.maximum(sine, _SMOOTHING[-1]))
-        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        new = root * vectors[:, -1] / np.sqrt(values[-1])
-        new = -new if (new @ gram).sum() < 0 else new
-        if np.abs(new - c).max() < 1e-9 * np.abs(new).max():
-            break
+        new = _step(c, gram, weights, _SMOOTHING[-1])
+        moved = np.abs(new - c).max()
         c = new
-        sine = np.sqrt(np.clip(1 - np.square(gram @ c), 0.0, None))
-    new_line = c @ units
+        if moved < 1e-9 * np.abs(new).max():
+            break
+    new_line = c[0] @ units
     return new_line * (np.sqrt(len(line)) / np.linalg.norm(new_line))
 
 

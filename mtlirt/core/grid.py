@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 ORDER = 8  # nodes of a local polynomial
+_REACH = 0.5  # how far beyond the outermost trait a grid around traits extends
 _NODES_PER_UNIT = 6.0  # spacing 1/(3 C): one item's softplus is then off by at most 1.5e-7 (tests/test_grid.py)
 
 
@@ -34,33 +35,47 @@ class Location:
 
 @dataclass(frozen=True)
 class Grid:
-    """Equally spaced nodes that cover [-C, C] with a margin for the local polynomials.
+    """Equally spaced nodes that cover [-reach, reach] with a margin for the local polynomials.
 
     The softplus of a slope up to C has its nearest singularity at a distance pi/C from the real line, so the spacing
-    shrinks as 1/C and the number of nodes grows as C**2 (96 intervals at C = 4).
+    shrinks as 1/C and the number of nodes grows as C**2 (96 intervals at C = 4). A grid that leaves out `skipped`
+    intervals at either end has the same nodes elsewhere, and reads the same values off them.
     """
 
     C: float
+    skipped: int = 0
 
-    @property
+    @classmethod
+    def around(cls, C: float, *traits: np.ndarray) -> "Grid":
+        """The part of the grid that holds the traits, with room for them to move."""
+        whole = cls(C)
+        room = C - max(float(np.abs(x).max()) for x in traits) - _REACH
+        return cls(C, int(min(max(room / whole.spacing, 0), (whole.n_intervals - ORDER) // 2)))
+
+    @cached_property
     def n_intervals(self) -> int:
-        """Intervals within [-C, C]."""
-        return max(32, int(np.ceil(_NODES_PER_UNIT * self.C**2)))
+        """Intervals within [-reach, reach]."""
+        return max(32, int(np.ceil(_NODES_PER_UNIT * self.C**2))) - 2 * self.skipped
 
-    @property
+    @cached_property
     def spacing(self) -> float:
         """Distance between nodes."""
-        return 2 * self.C / self.n_intervals
+        return 2 * self.C / (self.n_intervals + 2 * self.skipped)
+
+    @property
+    def reach(self) -> float:
+        """The largest trait that the nodes cover, at most C."""
+        return self.C - self.skipped * self.spacing if self.skipped else self.C
 
     @cached_property
     def nodes(self) -> np.ndarray:
         """(K,) positions."""
         margin = ORDER // 2 - 1
-        return -self.C + self.spacing * np.arange(-margin, self.n_intervals + margin + 1)
+        return -self.C + self.spacing * (self.skipped + np.arange(-margin, self.n_intervals + margin + 1))
 
     def locate(self, theta: np.ndarray) -> Location:
         """Find the interval of each trait."""
-        x = (theta + self.C) / self.spacing
+        x = (theta + self.C) / self.spacing - self.skipped
         cell = np.clip(x.astype(np.intp), 0, self.n_intervals - 1)
         return Location(cell, x - cell - 0.5)
 

@@ -14,6 +14,7 @@ from mtlirt.core.problem import row_chunks
 
 _MODELS_PER_GROUP = 64  # fewer make the products too small to be fast
 _NARROWEST = 4  # intervals of a group
+_OFFSETS = np.arange(ORDER)[:, None]
 _MARGIN = 4  # nodes kept on either side for traits that move
 
 Rows = np.ndarray | slice
@@ -45,10 +46,10 @@ def item_weights(grid: Grid, observed: np.ndarray, where: Location) -> np.ndarra
     for models, first in neighbours(grid, where.cell, span):
         last = min(first + span + ORDER - 1, len(grid.nodes))
         for rows, answered in _answered(observed, models):
-            matrix = np.zeros((last - first, len(answered)))
-            columns, node = np.arange(len(answered)), where.cell[rows] - first
-            for m in range(ORDER):
-                matrix[node + m, columns] = local[m, rows]
+            n = len(answered)
+            matrix = np.zeros((last - first, n))
+            place = (where.cell[rows] - first) * n + np.arange(n)
+            matrix.ravel()[place + n * _OFFSETS] = local[:, rows]
             weights[first:last] += matrix @ answered
     return weights
 

@@ -75,7 +75,7 @@ def cv_mtl(
         share of them; "same" leaves it, as the authors' MMLU program does. With "observed" lam needs no scaling.
     n_jobs : processes, -1 for one per core. The numbers do not depend on it.
     resume : folder that keeps finished work. The same call goes on from there if it was interrupted.
-    solver, C, missing_weight, penalty_weights : as for `fit_mtl`.
+    solver, C, missing_weight, penalty_weights : as for `fit_mtl`. In the folds `Block` stops at 100 times its `tol`.
 
     Returns
     -------
@@ -184,7 +184,7 @@ class FoldTask:
             tick()
         for lam in self.lams[len(done.status) :]:
             began = time.perf_counter()
-            solution = solve_next(fold.train, float(lam) * scale, self.settings.solver, before)
+            solution = solve_next(fold.train, float(lam) * scale, self.settings.fold_solver, before)
             before = solution.start
             done = done.add(fold.nll(solution), solution, time.perf_counter() - began)
             if self.store is not None:

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import kendalltau, spearmanr
 
 from mtlirt._arguments import whole
-from mtlirt._parallel import check_jobs, run_tasks
+from mtlirt._parallel import as_done, check_jobs
 from mtlirt._progress import count
 from mtlirt._version import __version__
 from mtlirt.core.angle import sines
@@ -35,8 +35,11 @@ from mtlirt.solvers.adam import Adam
 Design = HeterogeneityDesign | LeaderboardDesign
 Estimator = Callable[[Responses], Fit]
 DEFAULT = ("rmtl", "separate", "pooled", "mean_score")
+REFERENCE = "adam"
+_REFERENCE_REPS = 2
 GENERAL = "general"
-MEASURED = ("estimator", "domain", "error", "sine_error", "spearman", "kendall", "lam", "status", "seconds")
+MEASURES = ("error", "sine_error", "spearman", "kendall")
+MEASURED = ("estimator", "domain", *MEASURES, "lam", "status", "seconds")
 
 
 def run_study(
@@ -47,6 +50,7 @@ def run_study(
     estimators: Sequence[str] | Mapping[str, Estimator] = DEFAULT,
     seed: int = 0,
     n_jobs: int = 1,
+    scheduler: str | None = None,
 ) -> pd.DataFrame:
     """Draw answers again and again, estimate the traits, and compare them with the truth (R-MTL, section 5).
 
@@ -56,11 +60,16 @@ def run_study(
     out : folder for `study.parquet` and the finished replications. The same call goes on from what is there, and a
         larger `reps` adds to it.
     reps : replications of each design.
-    estimators : names, of "rmtl" (lam by cross-validation), "separate" (lam = 0), "pooled" (lam = infinity),
-        "mean_score" (standardised share right) and "adam" (the paper's solver at the lam that rmtl chose, from a cold
-        start); or a mapping from names to functions Responses -> Fit. None of them sees the truth.
+    estimators : names, of "rmtl" (lam by cross-validation over cells), "separate" (lam = 0), "pooled" (lam =
+        infinity), "mean_score" (standardised share right), "rmtl_items" (lam by cross-validation over items) and "adam"
+        (rmtl by the paper's solver, cross-validation and all; it takes so much longer that only the first two
+        replications of the first design have it); or a mapping from names to functions Responses -> Fit. None of them
+        sees the truth.
     seed : replication r of design i draws from SeedSequence(seed, spawn_key=(i, r)), whatever else runs.
     n_jobs : processes, -1 for one per core. The numbers do not depend on it.
+    scheduler : address of a running dask scheduler, "tcp://host:port", whose workers (with this version of mtlirt) run
+        the replications in place of processes here. The numbers stay the same, and a worker that dies is replaced by
+        the others. Needs the extra `dask`.
 
     Returns
     -------
@@ -72,7 +81,7 @@ def run_study(
 
     Raises
     ------
-    InputError for unknown estimators, or a folder with other work in it.
+    InputError for unknown estimators, a folder with other work in it, or a scheduler that does not answer.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -90,11 +99,19 @@ def run_study(
         "estimators": list(chosen),
         "seed": seed,
     }
+    tasks = [_Replication(i, design, r, seed, chosen) for i, design in enumerate(designs) for r in range(reps)]
     store = WorkStore(Path(out) / "replications", key)
-    tasks = [_Replication(i, design, r, seed, chosen, store) for i, design in enumerate(designs) for r in range(reps)]
+    frames = {task: store.get_frame(task.name) for task in tasks}
+    missing = [task for task, frame in frames.items() if frame is None]
     with count("study", len(tasks)) as advance:
-        frames = run_tasks(_Replication.run, tasks, n_jobs, advance)
-    study = pd.concat(frames, ignore_index=True)
+        if advance is not None:
+            advance(len(tasks) - len(missing))
+        for number, frame in as_done(_Replication.run, missing, n_jobs, scheduler):
+            store.put_frame(missing[number].name, frame)
+            frames[missing[number]] = frame
+            if advance is not None:
+                advance(1)
+    study = pd.concat(frames.values(), ignore_index=True)
     write_frame(Path(out) / "study.parquet", study)
     return study
 
@@ -103,11 +120,10 @@ def _estimators(given: Sequence[str] | Mapping[str, Estimator]) -> dict[str, Est
     """Names and functions; None for those that are built in."""
     if isinstance(given, Mapping):
         return dict(given)
-    unknown = [name for name in given if name not in (*DEFAULT, "adam")]
-    if isinstance(given, str) or unknown:
-        raise InputError(
-            f"there is no estimator {given if isinstance(given, str) else unknown[0]!r}; there are {DEFAULT}"
-        )
+    known = (*DEFAULT, "rmtl_items", REFERENCE)
+    unknown = [given] if isinstance(given, str) else [name for name in given if name not in known]
+    if unknown:
+        raise InputError(f"there is no estimator {unknown[0]!r}; there are {', '.join(known)}")
     return dict.fromkeys(given)
 
 
@@ -121,33 +137,30 @@ class Estimate:
     status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Replication:
     """One data set and all estimators on it."""
 
-    number: int
+    design_number: int
     design: Design
-    replication: int
+    number: int
     seed: int
     estimators: dict[str, Estimator | None]
-    store: WorkStore
 
-    def run(self, tick: Callable[[], None]) -> pd.DataFrame:
-        name = f"design-{self.number}-replication-{self.replication}"
-        frame = self.store.get_frame(name)
-        if frame is None:
-            frame = self._estimate()
-            self.store.put_frame(name, frame)
-        tick()
-        return frame
+    @property
+    def name(self) -> str:
+        return f"design-{self.design_number}-replication-{self.number}"
 
-    def _estimate(self) -> pd.DataFrame:
-        data, folds = np.random.SeedSequence(self.seed, spawn_key=(self.number, self.replication)).spawn(2)
+    def run(self) -> pd.DataFrame:
+        """Rows of the table."""
+        data, folds = np.random.SeedSequence(self.seed, spawn_key=(self.design_number, self.number)).spawn(2)
         simulation = simulate(self.design, np.random.default_rng(data))
         shared = _Shared(simulation.responses, int(folds.generate_state(1)[0]))
-        about = {"design": self.number, **_fields(self.design), "replication": self.replication}
+        about = {"design": self.design_number, **_fields(self.design), "replication": self.number}
         rows: list[dict[str, Any]] = []
         for estimator, own in self.estimators.items():
+            if estimator == REFERENCE and own is None and (self.design_number > 0 or self.number >= _REFERENCE_REPS):
+                continue
             began = time.perf_counter()
             try:
                 estimate = _of_fit(own(simulation.responses)) if own else getattr(shared, estimator)()
@@ -180,6 +193,9 @@ class _Shared:
     def rmtl(self) -> Estimate:
         return _of_fit(self.cv.fit)
 
+    def rmtl_items(self) -> Estimate:
+        return _of_fit(cv_mtl(self.responses, scheme="items", seed=self.seed).fit)
+
     def separate(self) -> Estimate:
         return self._end(0.0)
 
@@ -187,7 +203,7 @@ class _Shared:
         return self._end(np.inf)
 
     def adam(self) -> Estimate:
-        return _of_fit(fit_mtl(self.responses, self.cv.lam_min, solver=Adam(), on_fail="ignore"))
+        return _of_fit(cv_mtl(self.responses, seed=self.seed, solver=Adam()).fit)
 
     def mean_score(self) -> Estimate:
         shares = np.array([np.nanmean(as_float(self.responses.block(d)), axis=1) for d in self.responses.domains])

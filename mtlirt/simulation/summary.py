@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from mtlirt.errors import InputError
-from mtlirt.simulation.study import GENERAL, MEASURED
+from mtlirt.simulation.study import GENERAL, MEASURED, MEASURES, REFERENCE
 
 
 def study_table(
@@ -33,12 +33,10 @@ def study_table(
     ------
     InputError if the measure or the estimator is not in the study.
     """
-    if measure not in study or measure in {"replication", "domain"}:
-        raise InputError(f"the study has no measure {measure!r}")
+    check_measure(study, measure)
     if against not in set(study["estimator"]):
         raise InputError(f"the study has no estimator {against!r}; it has {', '.join(study['estimator'].unique())}")
-    fields = [c for c in study.columns if c not in ("replication", *MEASURED)]
-    varying = [c for c in fields if c != "design" and (study[c] != study[c].iloc[0]).any()]
+    varying = varying_fields(study)
     rows = []
     for number, part in study.groupby("design", sort=False):
         labels = {c: part[c].iloc[0] for c in varying}
@@ -70,6 +68,33 @@ def study_table(
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def reference_cost(study: pd.DataFrame) -> str | None:
+    """What the reference solver, timed on a few replications, would take for all of them; None if it was not run."""
+    seconds = study.dropna(subset="seconds").drop_duplicates(["design", "replication", "estimator"])
+    wide = seconds.pivot_table(index=["design", "replication"], columns="estimator", values="seconds")
+    if not {REFERENCE, "rmtl"} <= set(wide):
+        return None
+    both, n = wide[[REFERENCE, "rmtl"]].dropna(), len(wide)
+    reference, own = both.median()
+    return (
+        f"{REFERENCE}: {reference:.1f} s a replication, rmtl {own:.2f} s (medians of the same {len(both)}): "
+        f"{reference / own:.0f} times. All {n} replications would take {REFERENCE} {reference * n / 3600:.1f} hours of "
+        "one process."
+    )
+
+
+def check_measure(study: pd.DataFrame, measure: str) -> None:
+    """Raise InputError unless the study has this measure of error."""
+    if measure not in study or measure not in MEASURES:
+        raise InputError(f"the study has no measure {measure!r}; there are {', '.join(MEASURES)}")
+
+
+def varying_fields(study: pd.DataFrame) -> list[str]:
+    """The fields of the designs that are not the same in all of them."""
+    fields = [c for c in study.columns if c not in ("design", "replication", *MEASURED)]
+    return [c for c in fields if (study[c] != study[c].iloc[0]).any()]
 
 
 def _mean_and_se(values: pd.Series) -> tuple[float, float]:

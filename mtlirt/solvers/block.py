@@ -59,34 +59,34 @@ class Block:
     def solve(self, problem: Problem, lam: float, start: Start, on_step: OnStep | None = None) -> Solution:
         """Minimise the objective of `Problem` at penalty weight `lam` (0 to infinity) from `start`."""
         pooled = np.isinf(lam) or len(problem.domains) == 1
-        grid = Grid(problem.C)
         space = _space(problem, lam, pooled)
         a, d = start.a, start.d
         traits = _traits(start, space, lam, pooled)
-        field = _field(problem, grid, a, d, traits.theta, pooled)
+        field = _field(problem, Grid.around(problem.C, traits.theta, traits.general), a, d, traits.theta, pooled)
         traits = replace(traits, value=field.value(traits.theta))
         objective = _objective(traits, space)
         trace: list[dict[str, float]] = []
         points: list[Point] = []
         status, idle = Status.MAX_STEPS, 0
         for sweep in range(1, self.max_sweeps + 1):
-            a, d, field, traits = _move_items(problem, grid, a, d, field, traits, pooled)
+            a, d, field, traits = _move_items(problem, a, d, field, traits, pooled)
             gradient = np.sqrt(2 * max(traits.decrement, 0.0))
-            traits = _move_traits(field, traits, space, lam, pooled)
+            traits = _move_traits(field, traits, replace(space, C=field.grid.reach), lam, pooled)
             previous, objective = objective, _objective(traits, space)
             trace.append(_record(sweep, objective, gradient, traits, a, problem.C))
             if on_step is not None:
                 on_step(trace[-1])
             decrease = previous - objective
             points = [*points[-2:], Point(traits, a, d)]
-            if max(decrease, gradient**2 / 2) <= self.tol * objective:
+            inside = field.grid.reach == problem.C or np.abs(traits.theta).max() < field.grid.reach
+            if inside and max(decrease, gradient**2 / 2) <= self.tol * objective:
                 polished = _polish(traits, space, lam, pooled)
                 if polished is traits:
                     status = Status.CONVERGED
                     break
                 traits = polished
             if len(points) == 3:
-                a, d, field, traits = _leap(problem, grid, space, points, field, pooled)
+                a, d, field, traits = _leap(problem, space, points, field, pooled)
                 objective, points = _objective(traits, space), []
             idle = idle + 1 if decrease <= _ROUNDING * objective else 0
             if idle == _STALLED_SWEEPS:
@@ -128,9 +128,10 @@ def _objective(traits: Traits, space: Space) -> float:
 
 
 def _move_items(
-    problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, field: Field, traits: Traits, pooled: bool
+    problem: Problem, a: np.ndarray, d: np.ndarray, field: Field, traits: Traits, pooled: bool
 ) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
     """Lower the loss over the items; a domain whose loss would rise by interpolation error keeps its items."""
+    grid = Grid.around(problem.C, traits.theta, traits.general)
     theta = np.broadcast_to(traits.theta, (len(problem.domains), problem.n_models))
     weights, groups = _node_weights(problem, grid, traits.theta, theta, pooled)
     right_theta = problem.right_by_trait(theta)
@@ -149,13 +150,14 @@ def _move_items(
 
 
 def _leap(
-    problem: Problem, grid: Grid, space: Space, points: list[Point], field: Field, pooled: bool
+    problem: Problem, space: Space, points: list[Point], field: Field, pooled: bool
 ) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
     """The point to which the last three sweeps lead, if the objective is lower there, else where they ended."""
     older, old, now = points
     s = stretch(older, old, now)
     if s > 1 and all((p.traits.fused == now.traits.fused).all() for p in (older, old)):
         there = leap(older, old, now, s, space)
+        grid = Grid.around(problem.C, there.traits.theta, there.traits.general)
         new_field = _field(problem, grid, there.a, there.d, there.traits.theta, pooled)
         traits = replace(there.traits, value=new_field.value(there.traits.theta))
         if _objective(traits, space) < _objective(now.traits, space):

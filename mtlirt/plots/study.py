@@ -1,0 +1,89 @@
+"""Box plots of simulation studies: figures 5 and 6 of the R-MTL paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from mtlirt.simulation.study import GENERAL
+from mtlirt.simulation.summary import check_measure, varying_fields
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart by colour-blind readers
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+_GROUP_WIDTH = 0.8  # of the distance between two designs on the horizontal axis
+
+
+def study_general(study: pd.DataFrame, *, measure: str = "error", ax: Axes | None = None) -> Axes:
+    """Box plots of the general trait's error over replications, a box for each design and estimator (figure 5).
+
+    Parameters
+    ----------
+    study : frame of `run_study`, or its study.parquet.
+    measure : "error", "sine_error", "spearman" or "kendall".
+    ax : Axes to draw on; a new figure if none are given.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    InputError if the measure is not in the study.
+
+    >>> import matplotlib, tempfile
+    >>> matplotlib.use("agg")
+    >>> from mtlirt import HeterogeneityDesign, run_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     designs = [HeterogeneityDesign(h0=h0, N=20, sizes=(10,)) for h0 in (0.1, 0.5)]
+    ...     study = run_study(designs, out=folder, reps=3, estimators=["pooled", "mean_score"])
+    >>> study_general(study).get_xlabel()
+    'h0'
+    """
+    check_measure(study, measure)
+    return _boxes(study[study["domain"] == GENERAL], study, measure, "general trait", ax)
+
+
+def study_domains(study: pd.DataFrame, *, measure: str = "error", ax: Axes | None = None) -> Axes:
+    """Box plots over domains of each domain's error, averaged over replications, a box for each design and estimator
+    (figure 6). Arguments, result and errors as for `study_general`."""
+    check_measure(study, measure)
+    rows = study[study["domain"].notna() & (study["domain"] != GENERAL)]
+    means = rows.groupby(["design", "estimator", "domain"], sort=False)[measure].mean().reset_index()
+    return _boxes(means, study, measure, "domain traits", ax)
+
+
+def _boxes(rows: pd.DataFrame, study: pd.DataFrame, measure: str, traits: str, ax: Axes | None) -> Axes:
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(7.0, 4.0), layout="constrained")
+    fields = varying_fields(study) or ["design"]
+    designs = study.drop_duplicates("design").set_index("design", drop=False)[fields]
+    estimators = list(rows["estimator"].unique())
+    width = _GROUP_WIDTH / len(estimators)
+    for k, estimator in enumerate(estimators):
+        own = rows[rows["estimator"] == estimator]
+        colour = _COLOURS[k % len(_COLOURS)]
+        ax.boxplot(
+            [own.loc[own["design"] == number, measure].dropna() for number in designs.index],
+            positions=np.arange(len(designs)) + (k - (len(estimators) - 1) / 2) * width,
+            widths=0.85 * width,
+            label=estimator,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": colour, "alpha": 0.6, "edgecolor": colour},
+            medianprops={"color": "black"},
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": colour},
+            whiskerprops={"color": colour},
+            capprops={"color": colour},
+        )
+    ax.set_xticks(np.arange(len(designs)), designs.astype(str).agg(", ".join, axis=1))
+    ax.set_xlabel(", ".join(fields))
+    ax.set_ylabel(f"{measure.replace('_', ' ')}, {traits}")
+    ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
+    return ax

@@ -21,14 +21,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(machine())
-    with tempfile.TemporaryDirectory() as folder:
-        with clock() as work:
-            study = mtlirt.run_study(
-                [mtlirt.HeterogeneityDesign(h0=options.h0)],
-                out=folder,
-                reps=options.reps,
-                estimators=["rmtl", "separate", "pooled", "mean_score", "rmtl_items", "adam"],
-            )
+    with tempfile.TemporaryDirectory() as folder, clock() as work:
+        study = mtlirt.run_study(
+            [mtlirt.HeterogeneityDesign(h0=options.h0)],
+            out=folder,
+            reps=options.reps,
+            estimators=["rmtl", "separate", "pooled", "mean_score", "rmtl_items", "adam"],
+        )
     once = study.drop_duplicates(["replication", "estimator"])
     print(once.groupby("estimator", sort=False)["seconds"].agg(["median", "min", "max", "count"]).round(3).to_string())
     print(f"all of it {work.wall:.0f} s, {work.cpu:.0f} CPU s")

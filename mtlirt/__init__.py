@@ -22,6 +22,7 @@ _WHERE = {
     "LeaderboardDesign": "mtlirt.simulation.leaderboard",
     "LineMedian": "mtlirt.core.angle",
     "MtlirtError": "mtlirt.errors",
+    "NominalFit": "mtlirt.results.nominal",
     "Path": "mtlirt.selection.path",
     "PoolingComparison": "mtlirt.selection.compare",
     "Responses": "mtlirt.data",
@@ -30,6 +31,8 @@ _WHERE = {
     "compare_pooling": "mtlirt.selection.compare",
     "cv_mtl": "mtlirt.selection.cv",
     "fit_mtl": "mtlirt.models.mtl",
+    "fit_mtl_nrm": "mtlirt.models.nrm",
+    "fit_nrm": "mtlirt.models.nrm",
     "fusion_thresholds": "mtlirt.models.mtl",
     "lambda_path": "mtlirt.selection.path",
     "line_median": "mtlirt.core.angle",
@@ -57,6 +60,7 @@ __all__ = [
     "LeaderboardDesign",
     "LineMedian",
     "MtlirtError",
+    "NominalFit",
     "Path",
     "PoolingComparison",
     "Responses",
@@ -66,6 +70,8 @@ __all__ = [
     "cv_mtl",
     "datasets",
     "fit_mtl",
+    "fit_mtl_nrm",
+    "fit_nrm",
     "fusion_thresholds",
     "lambda_path",
     "line_median",
@@ -87,8 +93,10 @@ if TYPE_CHECKING:
     from mtlirt.data import Responses
     from mtlirt.errors import ConvergenceWarning, DataWarning, FitError, InputError, MtlirtError
     from mtlirt.models.mtl import fit_mtl, fusion_thresholds
+    from mtlirt.models.nrm import fit_mtl_nrm, fit_nrm
     from mtlirt.readers.tables import read_responses
     from mtlirt.results.fit import Fit
+    from mtlirt.results.nominal import NominalFit
     from mtlirt.results.store import load
     from mtlirt.selection.compare import PoolingComparison, compare_pooling
     from mtlirt.selection.cv import cv_mtl

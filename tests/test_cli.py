@@ -316,7 +316,7 @@ def test_bad_saved_fits(answers, demo, tmp_path):
     assert done.returncode == 2
     assert "items were not fitted" in done.stderr
     manifest = tmp_path / "demo" / "fit" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 2}))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
     done = run("score", tmp_path / "demo", answers, "--out", tmp_path / "o", *OWN)
     assert done.returncode == 2
     assert "upgrade mtlirt" in done.stderr

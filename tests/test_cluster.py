@@ -14,8 +14,8 @@ import pytest
 import mtlirt
 from mtlirt import HeterogeneityDesign, InputError, run_study
 
-DESIGNS = [HeterogeneityDesign(h0=h0, N=40, sizes=(20, 30), per_size=1) for h0 in (0.1, 0.5)]
-HOW = {"reps": 4, "seed": 4, "estimators": ["rmtl", "separate", "pooled"]}
+DESIGNS = [HeterogeneityDesign(h0=h0, N=60, sizes=(60,), per_size=3) for h0 in (0.1, 0.5)]
+HOW = {"reps": 3, "seed": 4, "estimators": ["rmtl", "separate", "pooled"]}
 PATIENCE = 60  # seconds to wait for processes to start
 
 
@@ -26,16 +26,17 @@ def start(*command):
     )
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """Address of a scheduler, and the processes of its workers."""
-    file = tmp_path / "scheduler.json"
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Address of a scheduler, and the processes of its workers; the last test kills one of them."""
+    folder = tmp_path_factory.mktemp("cluster")
+    file = folder / "scheduler.json"
     scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
     processes = [scheduler]
     try:
         until(lambda: file.exists() and file.read_text().strip())
         address = json.loads(file.read_text())["address"]
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", tmp_path)
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", folder)
         workers = [start("worker", address, *options) for _ in range(2)]
         processes += workers
         from dask.distributed import Client
@@ -58,24 +59,6 @@ def until(condition):
 
 def without_seconds(frame):
     return frame.drop(columns="seconds")
-
-
-def test_the_same_numbers_on_a_cluster_whose_worker_is_killed(cluster, tmp_path):
-    address, workers = cluster
-    here = run_study(DESIGNS, out=tmp_path / "here", **HOW)
-    done = tmp_path / "there" / "replications"
-
-    def kill():
-        until(lambda: len(list(done.glob("design-*.parquet"))) >= 2)
-        workers[0].send_signal(signal.SIGKILL)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    there = run_study(DESIGNS, out=tmp_path / "there", scheduler=address, **HOW)
-    killer.join()
-    assert workers[0].wait(PATIENCE) == -signal.SIGKILL
-    assert workers[1].poll() is None
-    pd.testing.assert_frame_equal(without_seconds(there), without_seconds(here), check_exact=True)
 
 
 def test_command_line(cluster, tmp_path):
@@ -117,3 +100,21 @@ def test_other_version(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("mtlirt._parallel.__version__", "0.0.0")
     with pytest.raises(InputError, match=f"have mtlirt {mtlirt.__version__}, and this is 0.0.0"):
         run_study(DESIGNS, out=tmp_path / "out", scheduler=cluster[0], **HOW)
+
+
+def test_the_same_numbers_on_a_cluster_whose_worker_is_killed(cluster, tmp_path):
+    address, workers = cluster
+    here = run_study(DESIGNS, out=tmp_path / "here", **HOW)
+    done = tmp_path / "there" / "replications"
+
+    def kill():
+        until(lambda: len(list(done.glob("design-*.parquet"))) >= 2)
+        workers[0].send_signal(signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    there = run_study(DESIGNS, out=tmp_path / "there", scheduler=address, **HOW)
+    killer.join()
+    assert workers[0].wait(PATIENCE) == -signal.SIGKILL
+    assert workers[1].poll() is None
+    pd.testing.assert_frame_equal(without_seconds(there), without_seconds(here), check_exact=True)

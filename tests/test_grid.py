@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from mtlirt.core.field import tabulate
 from mtlirt.core.grid import MONOMIALS, ORDER, Grid, horner, horner_value
-from mtlirt.core.likelihood import softplus
+from mtlirt.core.links import softplus
 from mtlirt.core.masked import item_weights, span_of
 from mtlirt.core.problem import make_problem
 

@@ -7,7 +7,8 @@ from scipy.special import expit, log_expit
 from mtlirt.core import problem as problem_module
 from mtlirt.core.field import tabulate
 from mtlirt.core.grid import Grid
-from mtlirt.core.likelihood import cell_sums, softplus
+from mtlirt.core.likelihood import cell_sums
+from mtlirt.core.links import softplus
 from mtlirt.core.problem import DomainAnswers, Problem, make_problem
 
 SIZES = (1, 4, 9)

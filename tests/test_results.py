@@ -214,7 +214,7 @@ def test_save_and_load(demo, tmp_path, lam):
     fit = fit_mtl(demo, lam)
     fit.save(tmp_path / "a" / "fit")
     back = mtlirt.load(tmp_path / "a" / "fit")
-    for name in ("theta", "information", "items", "trace"):
+    for name in ("theta", "trait_information", "items", "trace"):
         pd.testing.assert_frame_equal(getattr(back, name), getattr(fit, name), check_dtype=False)
     for name in ("general", "lam_max", "fused", "weights", "penalty_weights", "general_information"):
         pd.testing.assert_series_equal(getattr(back, name), getattr(fit, name))

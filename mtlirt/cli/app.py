@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers
+from mtlirt.cli.nominal import nrm
+from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
 from mtlirt.cli.simulate import simulated
-from mtlirt.cli.talk import say, talk
+from mtlirt.cli.talk import curve, report, say, talk
 
 if TYPE_CHECKING:
-    from mtlirt.results.fit import Fit
-    from mtlirt.selection.cv_result import CVResult
+    pass
 
 app = typer.Typer(
     add_completion=False,
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 
 app.add_typer(simulated, name="simulate")
+app.command()(nrm)
 
 
 class GridName(StrEnum):
@@ -83,7 +84,7 @@ def fit(
     from mtlirt.models.mtl import fit_mtl
     from mtlirt.selection.cv import cv_mtl
 
-    weight = _weight(lam)
+    weight = weight_of(lam)
     check_folds(how["folds"], how["seed"])
     check_jobs(how["n_jobs"])
     if lam != "cv" and how["resume"] is not None:
@@ -94,11 +95,11 @@ def fit(
         table = read()
         if lam == "cv" and len(table.domains) > 1:
             chosen = cv_mtl(table, **how)
-            result, more = chosen.fit, _curve(chosen)
+            result, more = chosen.fit, curve(chosen)
         else:
             result = fit_mtl(table, weight, solver=how["solver"])
             result.settings["seed"] = how["seed"]
-    _report(result, out, quiet, more)
+    report(result, out, quiet, more)
 
 
 @app.command()
@@ -204,25 +205,4 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
     check_folder(out, force)
     with talk(quiet):
         chosen = cv_mtl(demo_responses())
-    _report(chosen.fit, out, quiet, _curve(chosen))
-
-
-def _weight(lam: str) -> Any:
-    from mtlirt._arguments import penalty_weight
-
-    try:
-        return penalty_weight(float(lam))
-    except ValueError:
-        return lam if lam == "cv" else penalty_weight(lam)
-
-
-def _curve(chosen: CVResult) -> dict[str, Any]:
-    return {"cv.csv": chosen.table, "per_domain.csv": chosen.per_domain}
-
-
-def _report(result: Fit, out: Path, quiet: bool, more: dict[str, Any]) -> None:
-    from mtlirt.cli.output import FIT_FILES, fit_files, write
-
-    files = {**fit_files(result), **more}
-    write(out, files, stale=FIT_FILES)
-    say(result.summary(), out, files, quiet)
+    report(chosen.fit, out, quiet, curve(chosen))

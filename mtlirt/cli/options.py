@@ -120,6 +120,16 @@ def _study(estimator: list[str] | None, **how: Any) -> Study:
     return Study(estimators=list(estimator or DEFAULT), **how)
 
 
+def weight_of(lam: str) -> Any:
+    """The penalty weight that --lam names, or "cv"; InputError for anything else."""
+    from mtlirt._arguments import penalty_weight
+
+    try:
+        return penalty_weight(float(lam))
+    except ValueError:
+        return lam if lam == "cv" else penalty_weight(lam)
+
+
 _COLUMN = Annotated[str, typer.Option(help="Column of a long table.", rich_help_panel="Columns of a long table")]
 reads_answers = _expand(
     "read",

@@ -16,9 +16,11 @@ from mtlirt.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mtlirt.results.base import TraitFit
     from mtlirt.results.fit import Fit
+    from mtlirt.results.nominal import NominalFit
 
-    Content = pd.DataFrame | str | Fit | Figure
+    Content = pd.DataFrame | str | TraitFit | Figure
 
 FIT_FILES = (
     "scores.csv",
@@ -28,6 +30,10 @@ FIT_FILES = (
     "gaps.csv",
     "cv.csv",
     "per_domain.csv",
+    "options.csv",
+    "information.csv",
+    "distractors.csv",
+    "models.csv",
     "summary.txt",
     "fit",
 )
@@ -54,8 +60,10 @@ def check_folder(folder: Path, force: bool) -> None:
         raise InputError(f"{folder}: cannot be written; choose another --out")
 
 
-def fit_files(fit: Fit) -> dict[str, Any]:
+def fit_files(fit: Fit | NominalFit) -> dict[str, Any]:
     """All files of a fit by name."""
+    from mtlirt.results.nominal import NominalFit
+
     files: dict[str, Any] = {
         "scores.csv": fit.scores(),
         "items.csv": fit.items,
@@ -64,6 +72,14 @@ def fit_files(fit: Fit) -> dict[str, Any]:
         "summary.txt": f"{fit.summary()}\n",
         "fit": fit,
     }
+    if isinstance(fit, NominalFit):
+        files |= {
+            "options.csv": fit.options,
+            "information.csv": fit.information(),
+            "distractors.csv": fit.informative_distractors(),
+        }
+        if fit.model_parameters is not None:
+            files["models.csv"] = fit.model_parameters
     return files if fit.gaps.empty else {**files, "gaps.csv": fit.gaps}
 
 
@@ -106,13 +122,13 @@ def check_table(path: Path, force: bool) -> None:
 
 
 def _write(path: Path, content: Content) -> None:
-    from mtlirt.results.fit import Fit
+    from mtlirt.results.base import TraitFit
 
     if isinstance(content, pd.DataFrame):
         content.to_csv(path, index=False)
     elif isinstance(content, str):
         path.write_text(content, encoding="utf-8")
-    elif isinstance(content, Fit):
+    elif isinstance(content, TraitFit):
         content.save(path)
     else:
         content.savefig(path, dpi=_DOTS_PER_INCH)

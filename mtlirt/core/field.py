@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtlirt.core.grid import MONOMIALS, ORDER, Grid, Location, horner, horner_value
-from mtlirt.core.likelihood import softplus
 from mtlirt.core.masked import OwnCurves, Source, own_curves
 from mtlirt.core.problem import Problem
 
@@ -84,7 +83,7 @@ class Field:
 
 
 def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, around: np.ndarray | None = None) -> Field:
-    """Tabulate the losses at slopes a (J,) and intercepts d (J,).
+    """Tabulate the losses at slopes a and intercepts d, (J,) or (J, K).
 
     With missing cells reading is fast near the traits `around` (T, N), or everywhere if they are not given.
     """
@@ -92,7 +91,7 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, around:
     values = np.empty((len(grid.nodes), len(a)))
     for start in range(0, len(a), _CHUNK_ITEMS):
         items = slice(start, start + _CHUNK_ITEMS)
-        values[:, items] = softplus(np.multiply.outer(grid.nodes, a[items]) + d[items])
+        values[:, items] = problem.item_losses(grid.nodes, a[items], d[items], items)
     values *= w[problem.item_domain]
     curves: SharedCurves | OwnCurves
     if problem.complete:
@@ -106,5 +105,5 @@ def tabulate(problem: Problem, grid: Grid, a: np.ndarray, d: np.ndarray, around:
         ]
         curves = own_curves(grid, sources, around)
     slope = w[:, None] * problem.right_by_slope(a)
-    constant = w * np.add.reduceat(problem.right_per_item * d, [s.start for s in problem.item_slices])
+    constant = w * np.add.reduceat(problem.item_constants(a, d), [s.start for s in problem.item_slices])
     return Field(grid, curves, slope, constant)

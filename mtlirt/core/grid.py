@@ -7,7 +7,7 @@ polynomials, transposed, replace N traits by weights on the nodes, exact for wha
 item step and the trait step see one and the same objective.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,23 +39,24 @@ class Grid:
 
     The softplus of a slope up to C has its nearest singularity at a distance pi/C from the real line, so the spacing
     shrinks as 1/C and the number of nodes grows as C**2 (96 intervals at C = 4). A grid that leaves out `skipped`
-    intervals at either end has the same nodes elsewhere, and reads the same values off them.
+    intervals at either end has the same nodes elsewhere, and reads the same values off them. Where slopes may exceed C,
+    `steepest` says how far.
     """
 
     C: float
     skipped: int = 0
+    steepest: float | None = None
 
-    @classmethod
-    def around(cls, C: float, *traits: np.ndarray) -> "Grid":
-        """The part of the grid that holds the traits, with room for them to move."""
-        whole = cls(C)
-        room = C - max(float(np.abs(x).max()) for x in traits) - _REACH
-        return cls(C, int(min(max(room / whole.spacing, 0), (whole.n_intervals - ORDER) // 2)))
+    def around(self, *traits: np.ndarray) -> "Grid":
+        """The part of this grid, whole as yet, that holds the traits, with room for them to move."""
+        room = self.C - max(float(np.abs(x).max()) for x in traits) - _REACH
+        return replace(self, skipped=int(min(max(room / self.spacing, 0), (self.n_intervals - ORDER) // 2)))
 
     @cached_property
     def n_intervals(self) -> int:
         """Intervals within [-reach, reach]."""
-        return max(32, int(np.ceil(_NODES_PER_UNIT * self.C**2))) - 2 * self.skipped
+        steepest = self.C if self.steepest is None else self.steepest
+        return max(32, int(np.ceil(_NODES_PER_UNIT * self.C * steepest))) - 2 * self.skipped
 
     @cached_property
     def spacing(self) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mtlirt.core.links import softplus
 from mtlirt.core.problem import Problem, row_chunks
 
 
@@ -76,13 +77,3 @@ def _pieces(problem: Problem) -> Iterator[tuple[int, slice, np.ndarray, np.ndarr
     for t, (answers, items) in enumerate(zip(problem.domains, problem.item_slices, strict=True)):
         for rows, right in answers.chunks():
             yield t, rows, right, None if answers.observed is None else answers.observed[rows], items
-
-
-def softplus(z: np.ndarray) -> np.ndarray:
-    """log(1 + exp(z)) without overflow."""
-    out = np.abs(z)
-    np.negative(out, out=out)
-    np.exp(out, out=out)
-    np.log1p(out, out=out)
-    out += np.maximum(z, 0.0)
-    return out

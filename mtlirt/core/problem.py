@@ -1,12 +1,17 @@
 """The estimation problem as arrays: answers by domain, weights, bounds."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
+from mtlirt.core.grid import Grid
+from mtlirt.core.links import softplus
+
 _CHUNK_CELLS = 131_072  # a float64 chunk of 1 MiB stays in the second-level cache
+_LARGEST_INTERCEPT = 3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
 _FLOAT_CELLS = 4_000_000  # below this size the answers are kept as float64 and need no conversion
 
 
@@ -47,6 +52,11 @@ class Problem:
     weights: np.ndarray
     penalty_weights: np.ndarray
     C: float
+
+    @property
+    def grid(self) -> Grid:
+        """Nodes on which the items' losses are tabulated."""
+        return Grid(self.C)
 
     @property
     def n_models(self) -> int:
@@ -107,6 +117,37 @@ class Problem:
     def right_per_model(self) -> np.ndarray:
         """(T, N) sum of scores."""
         return np.stack([_sum1(d.right) for d in self.domains])
+
+    def without(self, held: Sequence[np.ndarray]) -> Self:
+        """The same problem with the cells of T boolean blocks (N, J_t) missing."""
+        domains = []
+        for answers, cells in zip(self.domains, held, strict=True):
+            kind = answers.right.dtype
+            seen = ~cells if answers.observed is None else ~cells & (answers.observed > 0)
+            domains.append(DomainAnswers(answers.right * seen.astype(kind), seen.astype(kind)))
+        return replace(self, domains=tuple(domains))
+
+    def item_start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes and intercepts to start from: slopes 1, intercepts from the items' shares right."""
+        n, k = self.answers_per_item, self.right_per_item
+        d = np.clip(np.log((k + 0.5) / (n - k + 0.5)), -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT)
+        return self.feasible(np.ones(len(d)), d)
+
+    def item_losses(self, x: np.ndarray, a: np.ndarray, d: np.ndarray, items: slice) -> np.ndarray:
+        """(len(x), I) what each of the `items` would lose at traits x by a wrong answer: softplus(a x + d)."""
+        return softplus(np.multiply.outer(x, a) + d)
+
+    def item_constants(self, a: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """(J,) the part of each item's loss, sign turned, that no trait enters: d times the sum of its scores."""
+        return self.right_per_item * d
+
+    def feasible(self, a: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes and intercepts clipped to their bounds."""
+        return np.clip(a, 0, self.C), np.clip(d, -self.C, self.C)
+
+    def at_bounds(self, a: np.ndarray) -> dict[str, float]:
+        """How many slopes sit on their bounds."""
+        return {"slopes_at_zero": int((a == 0).sum()), "slopes_at_bound": int((a == self.C).sum())}
 
     def right_by_trait(self, theta: np.ndarray) -> np.ndarray:
         """(J,) sum over models of score * theta, for theta (T, N)."""

@@ -8,12 +8,11 @@ from mtlirt.core.angle import nearby_line_median
 from mtlirt.core.problem import Problem
 from mtlirt.core.projection import project, standardise
 
-_LARGEST_INTERCEPT = 3.0  # logit of .95: items that (nearly) all models get right or wrong start inside the box
-
 
 @dataclass(frozen=True)
 class Start:
-    """theta : (T, N).  general : (N,).  a, d : (J,).  Feasible; a fused domain has theta[t] equal to general."""
+    """theta : (T, N).  general : (N,).  a, d : (J,), or (J, K) for options. Feasible; a fused domain has theta[t] equal
+    to general."""
 
     theta: np.ndarray
     general: np.ndarray
@@ -22,7 +21,7 @@ class Start:
 
 
 def cold_start(problem: Problem, borrow: bool) -> Start:
-    """Traits from the logit of each model's share right in the domain, slopes 1, intercepts from the items' share.
+    """Traits from the logit of each model's share right in the domain, items as `Problem.item_start` says.
 
     Shares are (right + 1/2) / (answers + 1). The general trait is the median of the lines. Where a model has no answer
     in a domain its trait starts at the general trait if `borrow`, else it stays 0 and out of the mean and norm.
@@ -37,10 +36,7 @@ def cold_start(problem: Problem, borrow: bool) -> Start:
     general = nearby_line_median(theta, problem.penalty_weights, standardise(theta.mean(axis=0)[None])[0])
     if gaps and borrow:
         theta = project(np.where(present, theta, general), problem.C)
-    n, k = problem.answers_per_item, problem.right_per_item
-    d = np.clip(np.log((k + 0.5) / (n - k + 0.5)), -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT)
-    bound = min(1.0, problem.C)
-    return Start(theta, general, np.full(len(d), bound), np.clip(d, -problem.C, problem.C))
+    return Start(theta, general, *problem.item_start())
 
 
 def warm_start(problem: Problem, start: Start, lam: float) -> Start:
@@ -59,4 +55,5 @@ def warm_start(problem: Problem, start: Start, lam: float) -> Start:
         theta = project(theta, C, None if present.all() else present)
     else:
         theta = np.where(fused[:, None], general, project(theta, C))
-    return replace(start, theta=theta, general=general, a=np.clip(start.a, 0, C), d=np.clip(start.d, -C, C))
+    a, d = problem.feasible(start.a, start.d)
+    return replace(start, theta=theta, general=general, a=a, d=d)

@@ -160,6 +160,8 @@ def _options(
     if (beyond := (key >= n_options) & (key >= 0)).any():
         raise InputError(f"{layout.name(int(np.argmax(beyond)))}: its key lies beyond its options")
     option = read["option"].codes if "option" in read else None
+    if option is not None and read["option"].unclear:
+        notes.append(f"answers with several options (+) or none (-), set to missing: {read['option'].unclear:,}")
     if option is not None and (beyond := option >= n_options[layout.row_item]).any():
         option = np.where(beyond, -1, option).astype(np.int16)
         notes.append(f"chosen options set to missing because they lie beyond the item's options: {int(beyond.sum()):,}")

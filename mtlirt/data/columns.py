@@ -11,6 +11,7 @@ import pandas as pd
 from mtlirt.errors import InputError
 
 _TRUE_FALSE = {"true": 1.0, "false": 0.0}
+_UNCLEAR = ("+", "-")
 _LETTERS = {letter: code for code, letter in enumerate(string.ascii_uppercase)}
 
 
@@ -76,16 +77,20 @@ def _parse(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class OptionCodes:
-    """codes : int16, 0-based, -1 where missing.  letters : True if the table wrote letters, None if all are missing."""
+    """codes : int16, 0-based, -1 where missing.  letters : True if the table wrote letters, None if all are missing.
+    unclear : number of rows with several options ("+") or none ("-"), which count as missing."""
 
     codes: np.ndarray
     letters: bool | None
+    unclear: int
 
 
 def option_codes(values: pd.Series, column: str) -> OptionCodes:
-    """Read options written as letters A to Z or as 0-based whole numbers."""
+    """Read options written as letters A to Z or as 0-based whole numbers, "+" for several and "-" for none."""
     codes, uniques = _distinct(values)
     texts = [str(u).strip() for u in uniques]
+    unclear = np.array([*(t in _UNCLEAR for t in texts), False])[codes]
+    texts = ["" if t in _UNCLEAR else t for t in texts]
     texts = ["" if t.lower() in ("nan", "none", "<na>") else t for t in texts]
     letters = [_LETTERS.get(t, -1) for t in texts]
     whole = [_whole(t) for t in texts]
@@ -102,7 +107,7 @@ def option_codes(values: pd.Series, column: str) -> OptionCodes:
         raise InputError(f"column {column!r}: options are written partly as letters and partly as numbers")
     if not kinds and isinstance(values.dtype, pd.CategoricalDtype) and len(values.cat.categories):
         kinds = {str(values.cat.categories[0]) in _LETTERS}
-    return OptionCodes(read[codes], kinds.pop() if kinds else None)
+    return OptionCodes(read[codes], kinds.pop() if kinds else None, int(unclear.sum()))
 
 
 def _whole(text: str) -> int:

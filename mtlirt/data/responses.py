@@ -81,7 +81,8 @@ class Responses:
         ----------
         model, domain, item, score : column names. domain=None puts all items into one domain "all". Scores lie in
             [0, 1]; missing scores are missing answers. score=None with option and key takes option == key.
-        option, key : chosen and right option, letters A-Z or 0-based whole numbers.
+        option, key : chosen and right option, letters A-Z or 0-based whole numbers. "+" (several) and "-" (none) are
+            missing, and counted in the notes.
         probs : list column (or lists written as JSON text) with the probabilities of all options, n_options of them.
         n_options : number of options of the item; where not given, one more than the largest code seen, or the
             length of probs.

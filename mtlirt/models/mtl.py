@@ -18,7 +18,8 @@ from mtlirt.data import Responses
 from mtlirt.data.checks import same_layout
 from mtlirt.errors import ConvergenceWarning, FitError, InputError
 from mtlirt.models.assemble import assemble, domain_index, thresholds
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
+from mtlirt.models.settings import BLOCK, AnyFit, MissingWeight, PenaltyWeights, Settings, Solver
+from mtlirt.results.base import TraitFit
 from mtlirt.results.fit import Fit
 from mtlirt.solvers.adam import Adam
 from mtlirt.solvers.block import Block
@@ -87,11 +88,12 @@ def fit_mtl(
     """
     one_of("on_fail", on_fail, ("warn", "raise", "ignore"))
     settings = Settings(solver, C, missing_weight, penalty_weights)
+    responses = settings.prepare(responses)
     if isinstance(lam, str) and lam == "cv":
         if init is not None:
             raise InputError('init goes with a given lam, not with lam="cv"')
         fit = _cross_validated(responses, settings)
-        _report_status(fit, on_fail)
+        report_status(fit, on_fail)
         return fit
     lam = penalty_weight(lam)
     problem = settings.problem(responses)
@@ -100,9 +102,9 @@ def fit_mtl(
     if lam == math.inf and init is None and pooled is not None and solver == BLOCK:
         solution = pooled
     else:
-        solution = _solve(problem, lam, start, solver)
+        solution = solve(problem, lam, start, solver)
     fit = assemble(responses, problem, lam, lam_max, solution, settings.record())
-    _report_status(fit, on_fail)
+    report_status(fit, on_fail)
     return fit
 
 
@@ -127,19 +129,20 @@ def fusion_thresholds(
     >>> bool((mtlirt.fusion_thresholds(mtlirt.datasets.demo()) > 0).all())
     True
     """
-    problem = Settings(BLOCK, C, missing_weight, penalty_weights).problem(responses)
+    settings = Settings(BLOCK, C, missing_weight, penalty_weights)
+    problem = settings.problem(settings.prepare(responses))
     solution = pooled_solution(problem)
     return pd.Series(thresholds(problem, solution), index=domain_index(responses), name="lam_max")
 
 
 def pooled_solution(problem: Problem) -> Solution:
     """The pooled fit, exact enough for the thresholds."""
-    return _solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
+    return solve(problem, math.inf, cold_start(problem, borrow=True), _POOLED)
 
 
-def fit_start(fit: Fit) -> Start:
+def fit_start(fit: AnyFit) -> Start:
     """The point of a fit, to start from; NaN where a model has no trait."""
-    a, d = (fit.items[c].to_numpy() for c in ("a", "d"))
+    a, d = (fit.items[c].to_numpy() for c in ("a", "d")) if isinstance(fit, Fit) else fit.bank[:2]
     return Start(np.ascontiguousarray(fit.theta.to_numpy().T), fit.general.to_numpy(), a, d)
 
 
@@ -148,10 +151,13 @@ def _cross_validated(responses: Responses, settings: Settings) -> Fit:
         return fit_mtl(responses, 0.0, **vars(settings), on_fail="ignore")
     from mtlirt.selection.cv import cv_mtl
 
-    return cv_mtl(responses, **vars(settings)).fit
+    chosen = cv_mtl(responses, **vars(settings)).fit
+    assert isinstance(chosen, Fit)
+    return chosen
 
 
-def _solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Solution:
+def solve(problem: Problem, lam: float, start: Start, solver: Solver) -> Solution:
+    """Solve with progress shown, BLAS on one thread."""
     what = "pooled fit" if lam == math.inf else f"fit at lam = {lam:g}"
     with track(what) as show, one_blas_thread():
         return solver.solve(problem, lam, start, show)
@@ -192,7 +198,8 @@ def _check_init(init: Fit, responses: Responses) -> None:
         raise InputError("init is a fit of other models or items (or in another order) than these responses")
 
 
-def _report_status(fit: Fit, on_fail: str) -> None:
+def report_status(fit: TraitFit, on_fail: str) -> None:
+    """Warn or raise, as `on_fail` says, if the fit did not converge."""
     if not np.isfinite(fit.objective):
         raise FitError("the fit ended with an objective that is not finite; please report this with the data's summary")
     if fit.status is Status.CONVERGED or on_fail == "ignore":

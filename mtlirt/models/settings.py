@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from mtlirt.core.projection import check_box
 from mtlirt.data import Responses
 from mtlirt.data.checks import check_estimable
 from mtlirt.errors import InputError
+from mtlirt.models.assemble import assemble
+from mtlirt.results.fit import Fit
+from mtlirt.results.nominal import NominalFit
 from mtlirt.solvers.adam import Adam
 from mtlirt.solvers.block import Block
+from mtlirt.solvers.solution import Solution
 
+AnyFit = Fit | NominalFit
 Solver = Block | Adam
 BLOCK = Block()
 MissingWeight = Literal["observed", "paper"]
@@ -34,6 +39,8 @@ class Settings:
     C: float = 4.0
     missing_weight: MissingWeight = "observed"
     penalty_weights: PenaltyWeights = None
+
+    kind: ClassVar[type] = Fit
 
     def __post_init__(self) -> None:
         one_of("missing_weight", self.missing_weight, ("observed", "paper"))
@@ -57,10 +64,14 @@ class Settings:
             "penalty_weights": None if weights is None else {k: float(v) for k, v in weights.items()},
         }
 
-    def problem(self, responses: Responses) -> Problem:
-        """The estimation problem of all answers; InputError if they cannot be fitted."""
+    def prepare(self, responses: Responses) -> Responses:
+        """The answers that this kind of model can use."""
         if not isinstance(responses, Responses):
             raise InputError(f"responses must be Responses, as read_responses gives, not {type(responses).__name__}")
+        return responses
+
+    def problem(self, responses: Responses) -> Problem:
+        """The estimation problem of prepared answers; InputError if they cannot be fitted."""
         check_estimable(responses)
         blocks = [responses.block(domain) for domain in responses.domains]
         problem = make_problem(blocks, np.ones(len(blocks)), self._penalty_weights(responses), float(self.C))
@@ -70,6 +81,12 @@ class Settings:
             except ValueError as error:
                 raise InputError(f"domain {domain!r}: {error}") from error
         return self.weighted(problem)
+
+    def assemble(
+        self, responses: Responses, problem: Problem, lam: float, lam_max: np.ndarray, solution: Solution
+    ) -> AnyFit:
+        """The fit that a solution for prepared answers makes."""
+        return assemble(responses, problem, lam, lam_max, solution, self.record())
 
     def weighted(self, problem: Problem) -> Problem:
         """The same answers with the weight of each domain as `missing_weight` says."""

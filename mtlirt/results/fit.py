@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pandas as pd
 from scipy.special import expit
 
 from mtlirt.results import tables
-from mtlirt.solvers.ability import Coupling
-from mtlirt.solvers.solution import Status
+from mtlirt.results.base import TraitFit
 
 if TYPE_CHECKING:
     from mtlirt.data import Responses
     from mtlirt.results.summary import Summary
 
 
-@dataclass(frozen=True)
-class DataSummary:
-    """What a fit keeps of its answers.
-
-    answers : frame models x domains, number of answers.  mean_score : same shape, NaN where there is no answer.
-    fingerprint : of the Responses.  notes : what was dropped or recoded when they were read.
-    """
-
-    answers: pd.DataFrame
-    mean_score: pd.DataFrame
-    fingerprint: str
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(TraitFit):
     """A fitted multi-domain 2PL: logit P(right) = a * theta + d.
 
     Attributes
@@ -53,89 +36,17 @@ class Fit:
     status, trace : how the solver ended, and one row per step.
     settings : C, solver, missing_weight, penalty_weights and the like.
     log_likelihood : sum over all answers, unweighted.
-    information : frame models x domains, sum of a**2 P (1 - P) over the answered items at theta.
+    trait_information : frame models x domains, sum of a**2 P (1 - P) over the answered items at theta.
     general_information : Series over models, the same over all answered items at the general trait.
     weights, penalty_weights : Series over domains.
     coupling : how a model's traits hang together, for `score`.
     data : DataSummary.
     """
 
-    theta: pd.DataFrame
-    general: pd.Series
-    items: pd.DataFrame
-    loss: float
-    penalty: float
-    lam: float
-    lam_max: pd.Series
-    fused: pd.Series
-    general_unique: bool
-    general_at: str | None
-    status: Status
-    trace: pd.DataFrame
-    settings: dict[str, Any]
-    log_likelihood: float
-    information: pd.DataFrame
-    general_information: pd.Series
-    weights: pd.Series
-    penalty_weights: pd.Series
-    coupling: Coupling
-    data: DataSummary
-
-    @property
-    def objective(self) -> float:
-        """Loss plus penalty."""
-        return self.loss + self.penalty
-
-    @property
-    def converged(self) -> bool:
-        """True if the solver's stopping rule held."""
-        return self.status is Status.CONVERGED
-
-    @property
-    def lam_ratio(self) -> float:
-        """lam as a share of the largest lam_max: 1 and more means complete pooling. NaN for a single domain."""
-        top = float(self.lam_max.max())
-        return self.lam / top if top > 0 else float("nan")
-
-    @property
-    def models(self) -> pd.Index:
-        """Names of the models."""
-        return self.theta.index
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """Names of the domains."""
-        return tuple(self.theta.columns)
-
-    @property
-    def n_answers(self) -> int:
-        """Number of answers fitted."""
-        return int(self.data.answers.to_numpy().sum())
-
     @property
     def n_params(self) -> int:
         """Free parameters: slopes, intercepts, and N - 2 for each distinct trait (mean and norm are fixed)."""
-        present = self.theta.notna().sum()
-        apart = int((present[~self.fused] - 2).sum())
-        shared = len(self.theta) - 2 if self.fused.any() else 0
-        return 2 * len(self.items) + apart + shared
-
-    @property
-    def gaps(self) -> pd.DataFrame:
-        """Models without any answer in a domain: columns model, domain, kind, reason.
-
-        kind is "borrowed" where the penalty carried a trait over from the other domains, and "missing" where lam = 0
-        left none.
-        """
-        return tables.gaps(self)
-
-    def heterogeneity(self) -> pd.DataFrame:
-        """How far each domain departs from the general trait, most odd first (R-MTL, table 1).
-
-        Columns domain, sine (of the angle between the two), rho (Spearman correlation of the two rankings), fused,
-        n_items.
-        """
-        return tables.heterogeneity(self)
+        return 2 * len(self.items) + self.n_free_traits
 
     def scores(self, scale: Literal["trait", "expected"] = "trait", se: bool = False) -> pd.DataFrame:
         """One row per model: model, general, general_rank, mean_score, mean_score_rank, then one column per domain.
@@ -158,12 +69,22 @@ class Fit:
         """
         return tables.scores(self, scale, se)
 
+    def summary(self) -> Summary:
+        """An object that prints itself, in text and in a notebook."""
+        from mtlirt.results.summary import Summary
+
+        return Summary.of(self)
+
     def coef(self, irt: bool = False) -> pd.DataFrame:
         """Item parameters: columns domain, item, a, d, b, at_bound; with irt=True domain, item, a, b, at_bound.
 
         As R mirt's coef(): slope-intercept form, or discrimination and difficulty. b is missing where a = 0.
         """
         return self.items[["domain", "item", "a", "b", "at_bound"] if irt else tables.COEF_COLUMNS].copy()
+
+    def expected(self, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Expected share right per domain at `traits` (models x domains), and its derivative."""
+        return tables.expected(self, traits)
 
     def predict(self, responses: Responses | None = None) -> pd.DataFrame:
         """Probabilities of a right answer: frame models x (domain, item); missing where theta is.
@@ -206,26 +127,3 @@ class Fit:
         from mtlirt.results.scoring import score
 
         return score(self, responses)
-
-    def summary(self) -> Summary:
-        """An object that prints itself, in text and in a notebook."""
-        from mtlirt.results.summary import Summary
-
-        return Summary.of(self)
-
-    def save(self, folder: str | Path) -> None:
-        """Write the fit into a new folder (arrays.safetensors and manifest.json); `mtlirt.load` reads it back."""
-        from mtlirt.results.store import save
-
-        save(self, Path(folder))
-
-    def __repr__(self) -> str:
-        return (
-            f"Fit: {len(self.theta):,} models x {len(self.items):,} items in {len(self.domains)} domains, "
-            f"lam = {self.lam:g}, objective {self.objective:.6g}, {self.status.name.lower().replace('_', ' ')}"
-        )
-
-
-def as_array(frame: pd.DataFrame | pd.Series) -> np.ndarray:
-    """Float64 values of a frame or series."""
-    return frame.to_numpy(dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,26 +10,29 @@ import pandas as pd
 
 from mtlirt.core.angle import fill_lines, sines
 from mtlirt.core.field import tabulate
-from mtlirt.core.grid import Grid
+from mtlirt.core.options import OptionGroup, OptionProblem
 from mtlirt.core.problem import Problem, make_problem
+from mtlirt.data.options import option_answers
 from mtlirt.errors import InputError
 from mtlirt.results import tables
-from mtlirt.results.fit import as_array
+from mtlirt.results.base import as_array
+from mtlirt.results.fit import Fit
 from mtlirt.solvers.ability import abilities
 
 if TYPE_CHECKING:
     from mtlirt.data import Responses
-    from mtlirt.results.fit import Fit
+    from mtlirt.results.base import TraitFit
+    from mtlirt.results.nominal import NominalFit
 
 
-def score(fit: Fit, responses: Responses) -> pd.DataFrame:
+def score(fit: Fit | NominalFit, responses: Responses) -> pd.DataFrame:
     """See `Fit.score`."""
-    problem = _problem(fit, responses)
+    problem, a, d = _binary(fit, responses) if isinstance(fit, Fit) else nominal_problem(fit, responses)
     answers = problem.answers_per_model
     silent = responses.models[answers.sum(axis=0) == 0]
     if len(silent):
         raise InputError(f"score: no answer to a fitted item from {len(silent)} of the models, such as {silent[0]!r}")
-    field = tabulate(problem, Grid(problem.C), as_array(fit.items["a"]), as_array(fit.items["d"]))
+    field = tabulate(problem, problem.grid, a, d)
     theta, general = abilities(field, fit.coupling, responses.n_models, problem.C)
     if len(fit.domains) == 2 and 0 < fit.lam < np.inf and not fit.fused.all():
         general = theta.sum(axis=0) / np.linalg.norm(as_array(fit.theta).sum(axis=1)) * np.sqrt(len(fit.theta))
@@ -45,17 +49,58 @@ def score(fit: Fit, responses: Responses) -> pd.DataFrame:
     return table
 
 
-def _problem(fit: Fit, responses: Responses) -> Problem:
-    """The new answers laid out on all fitted items, missing where not asked."""
+def _binary(fit: Fit, responses: Responses) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """The new answers laid out on all fitted items, missing where not asked; slopes and intercepts."""
     positions = tables.item_positions(fit, responses)
     scores = np.full((responses.n_models, len(fit.items)), np.nan)
     scores[:, positions] = responses.scores
+    return _laid_out(fit, scores), as_array(fit.items["a"]), as_array(fit.items["d"])
+
+
+def nominal_problem(fit: NominalFit, responses: Responses) -> tuple[OptionProblem, np.ndarray, np.ndarray]:
+    """The same for options, with slopes and intercepts (J, K)."""
+    answers = option_answers(responses, fit.settings["channel"])
+    silent = responses.models.difference(answers.responses.models)
+    if len(silent):
+        raise InputError(f"score: no option from {len(silent)} of the models, such as {silent[0]!r}")
+    items = answers.responses.items
+    positions = tables.item_positions(fit, answers.responses)
+    fitted = fit.items.iloc[positions]
+    for column in ("key", "n_options"):
+        differ = np.flatnonzero(items[column].astype(str).to_numpy() != fitted[column].astype(str).to_numpy())
+        if len(differ):
+            row = items.iloc[differ[0]]
+            raise InputError(
+                f"score: item {row['item']!r} of domain {row['domain']!r} has another {column} ({row[column]}) than "
+                f"the fitted one ({fitted[column].iloc[differ[0]]})"
+            )
+    N, number = responses.n_models, fit.items["n_options"].to_numpy()
+    scores = np.full((N, len(number)), np.nan)
+    scores[:, positions] = np.concatenate(answers.right, axis=1)
+    a, c, key = fit.bank
+    groups = []
+    for given in answers.groups:
+        K = given.target.shape[1]
+        of_K = np.flatnonzero(number == K)
+        target = np.zeros((len(of_K), K, N), dtype=given.target.dtype)
+        target[np.searchsorted(of_K, positions[given.items])] = given.target
+        groups.append(OptionGroup(of_K, key[of_K], target))
+    for K in set(number) - {group.target.shape[1] for group in groups}:
+        of_K = np.flatnonzero(number == K)
+        groups.append(OptionGroup(of_K, key[of_K], np.zeros((len(of_K), K, N), dtype=np.uint8)))
+    binary = _laid_out(fit, scores)
+    shared = {f.name: getattr(binary, f.name) for f in fields(Problem)}
+    return OptionProblem(**shared, groups=tuple(groups), ridge=float(fit.settings["ridge"])), a, c
+
+
+def _laid_out(fit: TraitFit, scores: np.ndarray) -> Problem:
+    """The problem of scores (N, J) of all fitted items, NaN where not asked."""
     member = fit.items["domain"].to_numpy()
     blocks = [scores[:, member == domain] for domain in fit.domains]
     return make_problem(blocks, as_array(fit.weights), as_array(fit.penalty_weights), float(fit.settings["C"]))
 
 
-def _general_of(fit: Fit, theta: np.ndarray) -> np.ndarray:
+def _general_of(fit: TraitFit, theta: np.ndarray) -> np.ndarray:
     """The general trait that goes with separate traits: the line median's weighted mean, over answered domains.
 
     Lines with unknown coordinates are filled and standardised as the fit did (`line_median_with_gaps`).

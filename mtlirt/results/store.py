@@ -17,17 +17,20 @@ from safetensors.numpy import load_file, save_file
 
 from mtlirt._version import __version__
 from mtlirt.errors import InputError
-from mtlirt.results.fit import DataSummary, Fit
+from mtlirt.results.base import DataSummary, TraitFit
+from mtlirt.results.fit import Fit
+from mtlirt.results.nominal import NominalFit
 from mtlirt.solvers.ability import Coupling
 from mtlirt.solvers.solution import Status
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.safetensors"
-_SQUARE = ("theta", "information")
+_SQUARE = ("theta", "trait_information")
+_PLAIN = ("loss", "penalty", "general_unique", "general_at", "settings", "log_likelihood")
 _BY_DOMAIN = ("lam_max", "fused", "weights", "penalty_weights")
 
 
-def save(fit: Fit, folder: Path) -> None:
+def save(fit: TraitFit, folder: Path) -> None:
     """Write `fit` into `folder`, which must not exist yet or be empty; it appears complete or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists already; choose another folder")
@@ -51,12 +54,12 @@ def save(fit: Fit, folder: Path) -> None:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def load(folder: str | Path) -> Fit:
+def load(folder: str | Path) -> Fit | NominalFit:
     """Read a fit that `Fit.save` or the command line (its folder `fit`) wrote.
 
     Raises
     ------
-    InputError if the folder is missing or damaged, or was written by a newer mtlirt.
+    InputError if the folder is missing or damaged, or was saved in another format.
     """
     folder = Path(folder)
     try:
@@ -66,10 +69,12 @@ def load(folder: str | Path) -> Fit:
         raise InputError(f"{folder}: not a saved fit, there is no {_MANIFEST} in it") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / _MANIFEST}: cannot be read ({error})") from error
-    if not isinstance(version, int) or version > FORMAT:
-        raise InputError(f"{folder}: saved in format {version}, this mtlirt reads up to {FORMAT}; upgrade mtlirt")
+    if version != FORMAT:
+        raise InputError(
+            f"{folder}: saved in format {version}, this mtlirt reads {FORMAT}: upgrade mtlirt, or fit again"
+        )
     try:
-        return _fit(manifest, load_file(folder / _ARRAYS))
+        return _read(manifest, load_file(folder / _ARRAYS))
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: damaged, {_ARRAYS} and {_MANIFEST} do not make a fit ({error})") from error
 
@@ -80,26 +85,28 @@ def _umask() -> int:
     return mask
 
 
-def _arrays(fit: Fit) -> dict[str, np.ndarray]:
-    items = fit.items
+def _arrays(fit: TraitFit) -> dict[str, np.ndarray]:
     arrays = {name: getattr(fit, name).to_numpy() for name in (*_SQUARE, *_BY_DOMAIN)}
-    arrays |= {f"coupling.{name}": x for name, x in vars(fit.coupling).items()}
     arrays |= {"general": fit.general.to_numpy(), "general_information": fit.general_information.to_numpy()}
     arrays |= {"answers": fit.data.answers.to_numpy(), "mean_score": fit.data.mean_score.to_numpy()}
-    arrays |= {f"items.{c}": items[c].to_numpy() for c in ("a", "d", "b", "at_bound", "n_answers", "mean_score")}
-    arrays |= {f"trace.{c}": fit.trace[c].to_numpy() for c in fit.trace}
+    arrays |= {f"coupling.{name}": x for name, x in vars(fit.coupling).items()}
+    for name, frame in _frames(fit).items():
+        arrays |= {f"{name}.{c}": frame[c].to_numpy() for c in frame if _is_number(frame[c])}
     return {name: np.ascontiguousarray(x) for name, x in arrays.items()}
 
 
-def _manifest(fit: Fit) -> dict[str, Any]:
+def _manifest(fit: TraitFit) -> dict[str, Any]:
+    frames = {
+        name: {c: None if _is_number(frame[c]) else [str(x) for x in frame[c]] for c in frame}
+        for name, frame in _frames(fit).items()
+    }
     return {
         "format": FORMAT,
         "mtlirt": __version__,
+        "kind": type(fit).__name__,
         "models": list(fit.models),
         "domains": list(fit.domains),
-        "item_domain": list(fit.items["domain"]),
-        "item": list(fit.items["item"]),
-        "item_flag": list(fit.items["flag"]),
+        "frames": frames,
         "loss": fit.loss,
         "penalty": fit.penalty,
         "lam": str(fit.lam),
@@ -108,13 +115,27 @@ def _manifest(fit: Fit) -> dict[str, Any]:
         "status": fit.status.name,
         "settings": fit.settings,
         "log_likelihood": fit.log_likelihood,
-        "trace_columns": list(fit.trace.columns),
         "fingerprint": fit.data.fingerprint,
         "notes": list(fit.data.notes),
+        **({"gate": fit.gate} if isinstance(fit, NominalFit) else {}),
     }
 
 
-def _fit(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit:
+def _frames(fit: TraitFit) -> dict[str, pd.DataFrame]:
+    """Frames whose columns of numbers go to the arrays, and of text to the manifest."""
+    frames = {"items": fit.items, "trace": fit.trace}
+    if isinstance(fit, NominalFit):
+        frames["options"] = fit.options
+        if fit.model_parameters is not None:
+            frames["model_parameters"] = fit.model_parameters
+    return frames
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def _read(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit | NominalFit:
     models = pd.Index(manifest["models"], name="model", dtype=str)
     domains = pd.Index(manifest["domains"], name="domain", dtype=str)
 
@@ -124,29 +145,31 @@ def _fit(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Fit:
     def by_domain(name: str) -> pd.Series:
         return pd.Series(arrays[name], index=domains, name=name)
 
-    items = pd.DataFrame({"domain": manifest["item_domain"], "item": manifest["item"]}, dtype=str)
-    for column in ("a", "d", "b", "at_bound", "n_answers", "mean_score"):
-        items[column] = arrays[f"items.{column}"]
-    items["flag"] = pd.Series(manifest["item_flag"], dtype=str)
-    return Fit(
-        theta=frame("theta"),
-        information=frame("information"),
-        lam_max=by_domain("lam_max"),
-        fused=by_domain("fused"),
-        weights=by_domain("weights"),
-        penalty_weights=by_domain("penalty_weights"),
-        general=pd.Series(arrays["general"], index=models, name="general"),
-        general_information=pd.Series(arrays["general_information"], index=models, name="general_information"),
-        items=items,
-        loss=manifest["loss"],
-        penalty=manifest["penalty"],
-        lam=float(manifest["lam"]),
-        general_unique=manifest["general_unique"],
-        general_at=manifest["general_at"],
-        status=Status[manifest["status"]],
-        trace=pd.DataFrame({c: arrays[f"trace.{c}"] for c in manifest["trace_columns"]}),
-        settings=manifest["settings"],
-        log_likelihood=manifest["log_likelihood"],
-        coupling=Coupling(**{f.name: arrays[f"coupling.{f.name}"] for f in fields(Coupling)}),
-        data=DataSummary(frame("answers"), frame("mean_score"), manifest["fingerprint"], tuple(manifest["notes"])),
-    )
+    frames = {
+        name: pd.DataFrame(
+            {c: arrays[f"{name}.{c}"] if text is None else pd.Series(text, dtype=str) for c, text in columns.items()}
+        )
+        for name, columns in manifest["frames"].items()
+    }
+    common: dict[str, Any] = {
+        "theta": frame("theta"),
+        "trait_information": frame("trait_information"),
+        **{name: by_domain(name) for name in _BY_DOMAIN},
+        "general": pd.Series(arrays["general"], index=models, name="general"),
+        "general_information": pd.Series(arrays["general_information"], index=models, name="general_information"),
+        "items": frames["items"],
+        "trace": frames["trace"],
+        "lam": float(manifest["lam"]),
+        "status": Status[manifest["status"]],
+        **{name: manifest[name] for name in _PLAIN},
+        "coupling": Coupling(**{f.name: arrays[f"coupling.{f.name}"] for f in fields(Coupling)}),
+        "data": DataSummary(frame("answers"), frame("mean_score"), manifest["fingerprint"], tuple(manifest["notes"])),
+    }
+    if manifest["kind"] == NominalFit.__name__:
+        return NominalFit(
+            **common,
+            options=frames["options"],
+            model_parameters=frames.get("model_parameters"),
+            gate=manifest["gate"],
+        )
+    return Fit(**common)

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.results import tables
+from mtlirt.results.fit import Fit
 
 if TYPE_CHECKING:
-    from mtlirt.results.fit import Fit
+    from mtlirt.results.base import TraitFit
+    from mtlirt.results.nominal import NominalFit
 
 _SMALL_N = 500  # below it one trait on the box carries 16/N > 3 % of its domain's squared norm
 _SHOWN_DOMAINS = 12
@@ -30,7 +32,7 @@ class Summary:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, fit: Fit) -> Summary:
+    def of(cls, fit: Fit | NominalFit) -> Summary:
         """Collect the summary of `fit`."""
         table = fit.heterogeneity()
         top = fit.scores().sort_values("general_rank", kind="stable").head(_SHOWN_MODELS)
@@ -64,7 +66,7 @@ def _text(frame: pd.DataFrame) -> str:
     return frame.to_string(index=False, float_format="{:.3f}".format)
 
 
-def verdict(fit: Fit, table: pd.DataFrame) -> str:
+def verdict(fit: TraitFit, table: pd.DataFrame) -> str:
     """One sentence on how far the domains agree."""
     T = len(table)
     if T == 1:
@@ -80,22 +82,18 @@ def verdict(fit: Fit, table: pd.DataFrame) -> str:
     return f"{text}; odd, with sine {_ODD:g} or more: {names}{' and others' if len(odd) > 5 else ''}."
 
 
-def _facts(fit: Fit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
-    solver = dict(fit.settings["solver"])
-    name = solver.pop("name")
-    call = f"fit_mtl(lam={fit.lam:g}, solver={name}({', '.join(f'{k}={v!r}' for k, v in solver.items())}), "
-    call += f"C={fit.settings['C']:g}, missing_weight={fit.settings['missing_weight']!r})"
+def _facts(fit: Fit | NominalFit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
     N, J, T = len(fit.theta), len(fit.items), len(fit.domains)
     pooling = {0.0: "separate domains", np.inf: "complete pooling"}.get(fit.lam, "sine penalty")
     ratio = "" if np.isnan(fit.lam_ratio) else f" = {fit.lam_ratio:.3g} x lam_max ({fit.lam_max.max():.4g})"
     missing = 1 - fit.n_answers / (N * J)
-    a, C = fit.items["a"], fit.settings["C"]
+    C = fit.settings["C"]
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).sum().sum())
     agreement = fit.general.corr(fit.data.mean_score.mean(axis=1), method="spearman")
     chosen = fit.settings.get("chosen")
     return (
-        ("Call", call),
-        ("Model", f"two-parameter logistic, joint maximum likelihood, one trait per domain, {pooling}"),
+        ("Call", _call(fit)),
+        ("Model", f"{_model(fit)}, {pooling}"),
         ("Ended", f"{fit.status.value} ({len(fit.trace)} steps)"),
         ("Data", f"{N:,} models x {J:,} items in {T} domains, {fit.n_answers:,} answers ({missing:.1%} missing)"),
         ("Penalty", f"lam = {fit.lam:g}{ratio}"),
@@ -103,14 +101,60 @@ def _facts(fit: Fit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
         ("Objective", f"{fit.objective:.8g} = loss {fit.loss:.8g} + penalty {fit.penalty:.6g}"),
         ("Likelihood", f"log-likelihood {fit.log_likelihood:,.2f}, {fit.n_params:,} parameters"),
         ("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly"),
-        ("Slopes", f"{int((a == 0).sum()):,} at 0 ({(a == 0).mean():.1%}), {int((a == C).sum()):,} at C = {C:g}"),
+        _items(fit),
+        *_behaviour(fit),
         ("Traits", f"{on_box:,} of {N * T:,} on the box |theta| = {C:g}"),
         ("Ranking", f"Spearman {agreement:.3f} between general trait and mean score"),
         ("Verdict", verdict(fit, table)),
     )
 
 
-def _notes(fit: Fit) -> tuple[str, ...]:
+def _call(fit: TraitFit) -> str:
+    settings = fit.settings
+    solver = dict(settings["solver"])
+    name = solver.pop("name")
+    verb = settings.get("verb", "fit_mtl")
+    parts = [f"lam={fit.lam:g}"] if "mtl" in verb else []
+    parts += [f"{k}={settings[k]!r}" for k in ("channel", "ridge", "scale", "objective") if k in settings]
+    parts.append(f"solver={name}({', '.join(f'{k}={v!r}' for k, v in solver.items())})")
+    parts.append(f"C={settings['C']:g}")
+    if "mtl" in verb:
+        parts.append(f"missing_weight={settings['missing_weight']!r}")
+    return f"{verb}({', '.join(parts)})"
+
+
+def _model(fit: Fit | NominalFit) -> str:
+    if isinstance(fit, Fit):
+        return "two-parameter logistic, joint maximum likelihood, one trait per domain"
+    traits = "one trait per domain" if "mtl" in fit.settings["verb"] else "one trait"
+    components = fit.settings.get("components")
+    return f"nominal response{', with ' + ', '.join(components) if components else ''}, {traits}"
+
+
+def _items(fit: TraitFit) -> tuple[str, str]:
+    """What there is to know about all slopes, or all options."""
+    if isinstance(fit, Fit):
+        a, C = fit.items["a"], fit.settings["C"]
+        return "Slopes", f"{int((a == 0).sum()):,} at 0 ({(a == 0).mean():.1%}), {int((a == C).sum()):,} at C = {C:g}"
+    K = fit.items["n_options"]
+    return "Options", f"{K.sum():,}, {K.min()} to {K.max()} an item, {K.mean():.2f} on average"
+
+
+def _behaviour(fit: Fit | NominalFit) -> tuple[tuple[str, str], ...]:
+    """What the LLM-NRM adds."""
+    if isinstance(fit, Fit) or fit.model_parameters is None:
+        return ()
+    s = fit.model_parameters["s"]
+    facts = [("Sharpness", f"s from {s.min():.2f} to {s.max():.2f}, median {s.median():.2f}")]
+    if fit.gate is not None:
+        facts.append(("Gate", f"w0 = {fit.gate['w0']:.3g}, kappa = {fit.gate['kappa']:.3g}"))
+    starts = fit.settings["starts"]
+    if len(starts) > 1:
+        facts.append(("Starts", f"objectives reached: {', '.join(f'{x:.8g}' for x in starts)}"))
+    return tuple(facts)
+
+
+def _notes(fit: TraitFit) -> tuple[str, ...]:
     notes = []
     N, C = len(fit.theta), fit.settings["C"]
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())

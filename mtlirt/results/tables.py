@@ -12,8 +12,11 @@ from mtlirt.core.angle import sines
 from mtlirt.errors import InputError
 
 if TYPE_CHECKING:
+    from mtlirt.core.options import OptionProblem
     from mtlirt.data import Responses
+    from mtlirt.results.base import TraitFit
     from mtlirt.results.fit import Fit
+    from mtlirt.results.nominal import NominalFit
 
 COEF_COLUMNS = ["domain", "item", "a", "d", "b", "at_bound"]
 SCORE_COLUMNS = ["model", "general", "general_rank", "mean_score", "mean_score_rank"]
@@ -55,7 +58,39 @@ def item_frame(
     )
 
 
-def heterogeneity(fit: Fit) -> pd.DataFrame:
+def nominal_item_frame(items: pd.DataFrame, problem: OptionProblem) -> pd.DataFrame:
+    """The `items` frame of a nominal fit; `items` are the problem's, with their keys and numbers of options."""
+    mean = problem.right_per_item / problem.answers_per_item
+    return pd.DataFrame(
+        {
+            "domain": items["domain"].to_numpy(),
+            "item": items["item"].to_numpy(),
+            "key": items["key"].to_numpy(dtype=str),
+            "n_options": problem.n_options,
+            "n_answers": problem.answers_per_item.astype(np.int64),
+            "mean_score": mean,
+            "flag": np.select([mean == 1, mean == 0], ["all right", "all wrong"], default=""),
+        }
+    )
+
+
+def option_frame(responses: Responses, problem: OptionProblem, a: np.ndarray, c: np.ndarray) -> pd.DataFrame:
+    """The `options` frame of a nominal fit; a, c (J, K)."""
+    item, option = np.nonzero(problem.options)
+    return pd.DataFrame(
+        {
+            "domain": responses.items["domain"].to_numpy()[item],
+            "item": responses.items["item"].to_numpy()[item],
+            "option": np.array(responses.labels)[option],
+            "a": a[item, option],
+            "c": c[item, option],
+            "right": option == problem.key[item],
+            "share": problem.counts[item, option] / problem.answers_per_item[item],
+        }
+    )
+
+
+def heterogeneity(fit: TraitFit) -> pd.DataFrame:
     """See `Fit.heterogeneity`."""
     sine, rho = [], []
     for domain in fit.domains:
@@ -80,15 +115,15 @@ def heterogeneity(fit: Fit) -> pd.DataFrame:
     return table.sort_values("sine", ascending=False, kind="stable", ignore_index=True)
 
 
-def scores(fit: Fit, scale: str, se: bool) -> pd.DataFrame:
+def scores(fit: Fit | NominalFit, scale: str, se: bool) -> pd.DataFrame:
     """See `Fit.scores`."""
     if scale not in ("trait", "expected"):
         raise InputError(f"scores: scale must be 'trait' or 'expected', not {scale!r}")
     traits, general = fit.theta, fit.general
     slope, general_slope = traits.notna().astype(float), general.notna().astype(float)
     if scale == "expected":
-        traits, slope = _expected(fit, fit.theta)
-        shares, slopes = _expected(fit, pd.DataFrame(dict.fromkeys(fit.domains, fit.general)))
+        traits, slope = fit.expected(fit.theta)
+        shares, slopes = fit.expected(pd.DataFrame(dict.fromkeys(fit.domains, fit.general)))
         general, general_slope = shares.mean(axis=1), slopes.mean(axis=1)
     mean_score = fit.data.mean_score.mean(axis=1)
     table = pd.DataFrame(
@@ -104,7 +139,7 @@ def scores(fit: Fit, scale: str, se: bool) -> pd.DataFrame:
     parts = [table, domains]
     if se:
         with np.errstate(divide="ignore"):
-            errors = slope / fit.information**0.5
+            errors = slope / fit.trait_information**0.5
             general_error = general_slope / fit.general_information**0.5
         errors = errors.where(np.isfinite(errors)).rename(columns=lambda d: f"se:{column_of(d)}").reset_index(drop=True)
         finite = general_error.where(np.isfinite(general_error)).to_numpy()
@@ -114,7 +149,7 @@ def scores(fit: Fit, scale: str, se: bool) -> pd.DataFrame:
     return pd.concat(parts, axis=1)
 
 
-def _expected(fit: Fit, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def expected(fit: Fit, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Expected share right per domain at `traits`, and its derivative."""
     share, slope = {}, {}
     for domain, items in fit.items.groupby("domain", sort=False):
@@ -132,7 +167,7 @@ def borrowed(answers: pd.DataFrame) -> pd.Series:
     return pd.Series(["; ".join(domains[row]) for row in none], index=answers.index)
 
 
-def gaps(fit: Fit) -> pd.DataFrame:
+def gaps(fit: TraitFit) -> pd.DataFrame:
     """See `Fit.gaps`."""
     rows, columns = np.nonzero(fit.data.answers.to_numpy() == 0)
     lost = fit.theta.isna().to_numpy()[rows, columns]
@@ -150,7 +185,7 @@ def gaps(fit: Fit) -> pd.DataFrame:
     )
 
 
-def matching(fit: Fit, responses: Responses) -> tuple[pd.DataFrame, pd.DataFrame]:
+def matching(fit: TraitFit, responses: Responses) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows of theta and of items that belong to `responses`; InputError if any is not in the fit."""
     unknown = responses.models.difference(fit.models)
     if len(unknown):
@@ -161,7 +196,7 @@ def matching(fit: Fit, responses: Responses) -> tuple[pd.DataFrame, pd.DataFrame
     return fit.theta.loc[responses.models], fit.items.iloc[item_positions(fit, responses)]
 
 
-def item_positions(fit: Fit, responses: Responses) -> np.ndarray:
+def item_positions(fit: TraitFit, responses: Responses) -> np.ndarray:
     """(J',) position of each item of `responses` among the fit's items; InputError for unknown items."""
     known = pd.MultiIndex.from_frame(fit.items[["domain", "item"]])
     wanted = pd.MultiIndex.from_frame(responses.items[["domain", "item"]])

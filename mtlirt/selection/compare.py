@@ -36,7 +36,8 @@ class PoolingComparison:
     @property
     def fits(self) -> dict[str, Fit]:
         """The three fits by name."""
-        return dict(zip(_FITTED, (self.cv.path.fits[-1], self.cv.fit, self.cv.path.fits[0]), strict=True))
+        fits = (self.cv.path.fits[-1], self.cv.fit, self.cv.path.fits[0])
+        return {name: fit for name, fit in zip(_FITTED, fits, strict=True) if isinstance(fit, Fit)}
 
     @cached_property
     def ranks(self) -> pd.DataFrame:
@@ -167,6 +168,8 @@ def compare_pooling(
     ['separate', 'chosen', 'complete', 'mean_score']
     """
     top = whole("top", top, 1)
+    if how.get("model", "2pl") != "2pl" or (isinstance(cv, CVResult) and not isinstance(cv.fit, Fit)):
+        raise InputError("compare_pooling compares fits of the 2PL, whose slopes may be 0")
     if cv is None:
         cv = cv_mtl(responses, **how)
     elif how:

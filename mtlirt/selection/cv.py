@@ -18,13 +18,14 @@ from mtlirt._version import __version__
 from mtlirt.core.problem import Problem
 from mtlirt.core.start import Start
 from mtlirt.data import Responses
+from mtlirt.data.options import Channel
 from mtlirt.data.splits import Scheme, Split, check_folds, make_split
 from mtlirt.data.store import WorkStore
 from mtlirt.errors import ConvergenceWarning, FitError
 from mtlirt.models.assemble import thresholds
 from mtlirt.models.mtl import pooled_solution
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
-from mtlirt.results.fit import Fit
+from mtlirt.models.nrm import RIDGE, Model, settings_of
+from mtlirt.models.settings import BLOCK, AnyFit, MissingWeight, PenaltyWeights, Settings, Solver
 from mtlirt.selection.cv_result import CVResult, FoldLosses, no_losses, result_of
 from mtlirt.selection.folds import make_fold
 from mtlirt.selection.lams import paper_grid, threshold_grid, values_of, with_ends
@@ -49,6 +50,9 @@ def cv_mtl(
     C: float = 4.0,
     missing_weight: MissingWeight = "observed",
     penalty_weights: PenaltyWeights = None,
+    model: Model = "2pl",
+    channel: Channel = "auto",
+    ridge: float = RIDGE,
 ) -> CVResult:
     """Choose the penalty weight of the multi-domain 2PL by cross-validation.
 
@@ -76,6 +80,8 @@ def cv_mtl(
     n_jobs : processes, -1 for one per core. The numbers do not depend on it.
     resume : folder that keeps finished work. The same call goes on from there if it was interrupted.
     solver, C, missing_weight, penalty_weights : as for `fit_mtl`. In the folds `Block` stops at 100 times its `tol`.
+    model, channel, ridge : "nrm" cross-validates `fit_mtl_nrm`, with its channel and ridge, over cells; the loss of a
+        held-out answer is then that of its option.
 
     Returns
     -------
@@ -103,7 +109,8 @@ def cv_mtl(
     folds, seed = check_folds(folds, seed)
     n_jobs = check_jobs(n_jobs)
     own = None if lams is None else values_of(lams)
-    settings = Settings(solver, C, missing_weight, penalty_weights)
+    settings = settings_of(model, solver, C, missing_weight, penalty_weights, channel, ridge)
+    responses = settings.prepare(responses)
     problem = settings.problem(responses)
     check_several(responses)
     split = make_split(responses, scheme, folds, seed)
@@ -133,7 +140,7 @@ def cv_mtl(
     return result
 
 
-def _run(task: PathTask | FoldTask, tick: Callable[[], None]) -> list[tuple[Fit, float]] | FoldLosses:
+def _run(task: PathTask | FoldTask, tick: Callable[[], None]) -> list[tuple[AnyFit, float]] | FoldLosses:
     return task.run(tick)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mtlirt.results.fit import Fit
+from mtlirt.models.settings import AnyFit
 from mtlirt.selection.folds import Fold
 from mtlirt.selection.path import Path
 from mtlirt.solvers.solution import Solution, Status
@@ -125,7 +125,7 @@ class CVResult:
         return float(self.lams[np.flatnonzero(mean <= limit)[0]])
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> AnyFit:
         """The fit of all answers at lam_min; its settings say how that was chosen."""
         fit = self.path.fits[self.chosen]
         return replace(fit, settings={**fit.settings, "seed": self.settings["seed"], "chosen": verdict(self)})

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from mtlirt.core.likelihood import held_out_nll
+from mtlirt.core.option_likelihood import held_out_option_nll
+from mtlirt.core.options import OptionProblem
 from mtlirt.core.problem import DomainAnswers, Problem
 from mtlirt.data.checks import FEWEST_ITEMS, FEWEST_MODELS
 from mtlirt.data.splits import Split
@@ -73,27 +75,58 @@ class Fold:
         return step.a, step.d
 
 
+@dataclass(frozen=True)
+class OptionFold(Fold):
+    """everything : the problem of all answers."""
+
+    everything: OptionProblem
+
+    def nll(self, solution: Solution) -> np.ndarray:
+        """(T,) held-out negative log-likelihood of the options."""
+        return held_out_option_nll(
+            self.everything, np.concatenate(self.test, axis=1), solution.theta, solution.a, solution.d
+        )
+
+    def mean_score_nll(self) -> np.ndarray:
+        """(T,) the same for an average that spreads what is not right evenly over an item's wrong options."""
+        spread = np.split(np.log(self.everything.n_options - 1), np.cumsum(self.train.sizes)[:-1])
+        wrong = [
+            (np.where(test, 1 - right, 0.0) @ logs).sum()
+            for right, test, logs in zip(self.right, self.test, spread, strict=True)
+        ]
+        return super().mean_score_nll() + np.array(wrong)
+
+
 def make_fold(problem: Problem, split: Split, number: int, settings: Settings) -> Fold:
     """The fold that holds out what `split` gives this number."""
     if split.scheme == "items":
+        if isinstance(problem, OptionProblem):
+            raise InputError('scheme="items" is for the 2PL; option models are cross-validated over cells')
         parts = [_without_items(x, of != number) for x, of in zip(problem.domains, split.blocks, strict=True)]
+        train = replace(problem, domains=tuple(p.train for p in parts))
+        right, held = tuple(p.right for p in parts), tuple(p.held for p in parts)
     else:
-        parts = [_without_cells(x, of, number) for x, of in zip(problem.domains, split.blocks, strict=True)]
-    train = replace(problem, domains=tuple(part.train for part in parts))
+        held = tuple(
+            of == number if x.observed is None else (of == number) & (x.observed > 0)
+            for x, of in zip(problem.domains, split.blocks, strict=True)
+        )
+        train, right = problem.without(held), tuple(x.right for x in problem.domains)
     items = np.split(train.answers_per_item > 0, np.cumsum(train.sizes)[:-1])
     models = train.answers_per_model > 0
     for domain, item, model in zip(split.domains, items, models, strict=True):
         _check(domain, number, "items", int(item.sum()), FEWEST_ITEMS)
         _check(domain, number, "models", int(model.sum()), FEWEST_MODELS)
     test, unseen = [], 0
-    for part, item, model in zip(parts, items, models, strict=True):
-        known = part.held & model[:, None]
+    for cells, item, model in zip(held, items, models, strict=True):
+        known = cells & model[:, None]
         test.append(known if split.scheme == "items" else known & item)
-        unseen += int(part.held.sum() - test[-1].sum())
+        unseen += int(cells.sum() - test[-1].sum())
     if not any(cells.any() for cells in test):
         raise InputError(f"fold {number + 1} holds out no answer that the others could predict; use fewer folds")
-    right = tuple(part.right for part in parts)
-    return Fold(settings.weighted(train), right, tuple(test), unseen, split.scheme == "items")
+    train = settings.weighted(train)
+    if isinstance(problem, OptionProblem):
+        return OptionFold(train, right, tuple(test), unseen, False, problem)
+    return Fold(train, right, tuple(test), unseen, split.scheme == "items")
 
 
 def _check(domain: str, number: int, what: str, n: int, fewest: int) -> None:
@@ -111,11 +144,6 @@ class _Part:
     train: DomainAnswers
     right: np.ndarray
     held: np.ndarray
-
-
-def _without_cells(answers: DomainAnswers, fold: np.ndarray, number: int) -> _Part:
-    seen = ((fold >= 0) & (fold != number)).astype(answers.right.dtype)
-    return _Part(DomainAnswers(answers.right * seen, seen), answers.right, fold == number)
 
 
 def _without_items(answers: DomainAnswers, seen: np.ndarray) -> _Part:

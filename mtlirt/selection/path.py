@@ -18,12 +18,13 @@ from mtlirt._progress import count
 from mtlirt.core.problem import Problem
 from mtlirt.core.start import Start, cold_start, warm_start
 from mtlirt.data import Responses
+from mtlirt.data.options import Channel
 from mtlirt.data.store import WorkStore
 from mtlirt.errors import InputError
-from mtlirt.models.assemble import assemble, thresholds
+from mtlirt.models.assemble import thresholds
 from mtlirt.models.mtl import fit_start, pooled_solution
-from mtlirt.models.settings import BLOCK, MissingWeight, PenaltyWeights, Settings, Solver
-from mtlirt.results.fit import Fit
+from mtlirt.models.nrm import RIDGE, Model, settings_of
+from mtlirt.models.settings import BLOCK, AnyFit, MissingWeight, PenaltyWeights, Settings, Solver
 from mtlirt.results.store import load
 from mtlirt.selection.lams import paper_scale, threshold_grid, values_of, with_ends
 from mtlirt.solvers.solution import Solution
@@ -40,7 +41,7 @@ class Path:
     starts : "pooled" or "separate" for each, the end from which it was reached.
     """
 
-    fits: tuple[Fit, ...]
+    fits: tuple[AnyFit, ...]
     seconds: tuple[float, ...]
     starts: tuple[str, ...]
 
@@ -91,7 +92,7 @@ class Path:
         apart = self.sines > 0
         return apart.idxmax().where(apart.any()).rename("lam").sort_values(ascending=False, kind="stable")
 
-    def at(self, lam: float) -> Fit:
+    def at(self, lam: float) -> AnyFit:
         """The fit at a lam of the path; InputError for any other."""
         lam = penalty_weight(lam)
         for fit in self.fits:
@@ -115,6 +116,9 @@ def lambda_path(
     C: float = 4.0,
     missing_weight: MissingWeight = "observed",
     penalty_weights: PenaltyWeights = None,
+    model: Model = "2pl",
+    channel: Channel = "auto",
+    ridge: float = RIDGE,
 ) -> Path:
     """Fit the multi-domain 2PL at many lam, each fit started from the one before.
 
@@ -131,6 +135,7 @@ def lambda_path(
     start : "both" also runs upward from the separate fits and keeps the lower objective at each lam: the problem is not
         convex, and a difference is a trap found.
     solver, C, missing_weight, penalty_weights : as for `fit_mtl`.
+    model, channel, ridge : "nrm" for the path of `fit_mtl_nrm`, with its channel and ridge.
 
     Returns
     -------
@@ -147,7 +152,8 @@ def lambda_path(
     """
     one_of("start", start, ("pooled", "both"))
     own = None if lams is None else values_of(lams)
-    settings = Settings(solver, C, missing_weight, penalty_weights)
+    settings = settings_of(model, solver, C, missing_weight, penalty_weights, channel, ridge)
+    responses = settings.prepare(responses)
     problem = settings.problem(responses)
     check_several(responses)
     pooled = pooled_solution(problem)
@@ -165,7 +171,7 @@ def lambda_path(
     return Path(tuple(f for f, _ in best), tuple(s for _, s in best), starts)
 
 
-def path_of(fits: list[tuple[Fit, float]]) -> Path:
+def path_of(fits: list[tuple[AnyFit, float]]) -> Path:
     """A path run down from the pooled end."""
     return Path(tuple(f for f, _ in fits), tuple(s for _, s in fits), ("pooled",) * len(fits))
 
@@ -196,9 +202,9 @@ class PathTask:
     before: Start | None
     store: WorkStore | None = None
 
-    def run(self, tick: Callable[[], None]) -> list[tuple[Fit, float]]:
+    def run(self, tick: Callable[[], None]) -> list[tuple[AnyFit, float]]:
         """A fit and its seconds for each lam in turn, each started from the one before."""
-        problem, record, before = self.settings.problem(self.responses), self.settings.record(), self.before
+        problem, before = self.settings.problem(self.responses), self.before
         out = []
         for number, lam in enumerate(map(float, self.lams)):
             kept = self._kept(number)
@@ -206,7 +212,7 @@ class PathTask:
                 began = time.perf_counter()
                 solution = solve_next(problem, lam, self.settings.solver, before)
                 kept = (
-                    assemble(self.responses, problem, lam, self.lam_max, solution, record),
+                    self.settings.assemble(self.responses, problem, lam, self.lam_max, solution),
                     time.perf_counter() - began,
                 )
                 self._keep(number, *kept)
@@ -215,7 +221,7 @@ class PathTask:
             tick()
         return out
 
-    def _kept(self, number: int) -> tuple[Fit, float] | None:
+    def _kept(self, number: int) -> tuple[AnyFit, float] | None:
         if self.store is None or not (self.store.folder / _name(number)).exists():
             return None
         folder = self.store.folder / _name(number)
@@ -223,12 +229,16 @@ class PathTask:
             fit = load(folder)
         except InputError as error:
             raise InputError(f"{error}; delete it to do its work again") from error
-        if fit.lam != self.lams[number] or fit.data.fingerprint != self.responses.fingerprint:
+        if (
+            type(fit) is not self.settings.kind
+            or fit.lam != self.lams[number]
+            or fit.data.fingerprint != self.responses.fingerprint
+        ):
             raise InputError(f"{folder}: is not the fit at lam = {self.lams[number]:g}; delete it to do its work again")
         seconds = self.store.get(f"{_name(number)}-seconds", ("seconds",))
         return fit, np.nan if seconds is None else float(seconds["seconds"])
 
-    def _keep(self, number: int, fit: Fit, seconds: float) -> None:
+    def _keep(self, number: int, fit: AnyFit, seconds: float) -> None:
         if self.store is None:
             return
         self.store.put(f"{_name(number)}-seconds", {"seconds": np.array(seconds)})

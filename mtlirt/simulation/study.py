@@ -24,6 +24,7 @@ from mtlirt.data.responses import as_float
 from mtlirt.data.store import WorkStore, write_frame
 from mtlirt.errors import InputError
 from mtlirt.models.mtl import fit_mtl
+from mtlirt.results.base import TraitFit
 from mtlirt.results.fit import Fit
 from mtlirt.selection.cv import cv_mtl
 from mtlirt.selection.cv_result import CVResult
@@ -214,7 +215,7 @@ class _Shared:
         return _of_fit(self.cv.path.at(lam) if known else fit_mtl(self.responses, lam, on_fail="ignore"))
 
 
-def _of_fit(fit: Fit) -> Estimate:
+def _of_fit(fit: TraitFit) -> Estimate:
     return Estimate(fit.theta.to_numpy().T, fit.general.to_numpy(), fit.lam, fit.status.name)
 
 

@@ -8,12 +8,14 @@ from mtlirt.core.angle import SAME_LINE, line_median, line_median_with_gaps, sin
 from mtlirt.core.field import Field, tabulate
 from mtlirt.core.grid import Grid, Location
 from mtlirt.core.masked import item_weights
+from mtlirt.core.options import OptionProblem
 from mtlirt.core.problem import Problem
 from mtlirt.core.projection import project
 from mtlirt.core.start import Start
 from mtlirt.solvers.coupling import Space, Traits, move_each, move_fused, move_general, move_together
 from mtlirt.solvers.items import item_step
 from mtlirt.solvers.leap import Point, leap, stretch
+from mtlirt.solvers.options import option_step
 from mtlirt.solvers.solution import OnStep, Solution, Status
 
 _ITEM_PASSES = 2  # more passes within a sweep do not save sweeps, fewer cost some (see benchmarks/README.md)
@@ -62,7 +64,7 @@ class Block:
         space = _space(problem, lam, pooled)
         a, d = start.a, start.d
         traits = _traits(start, space, lam, pooled)
-        field = _field(problem, Grid.around(problem.C, traits.theta, traits.general), a, d, traits.theta, pooled)
+        field = _field(problem, problem.grid.around(traits.theta, traits.general), a, d, traits.theta, pooled)
         traits = replace(traits, value=field.value(traits.theta))
         objective = _objective(traits, space)
         trace: list[dict[str, float]] = []
@@ -73,7 +75,7 @@ class Block:
             gradient = np.sqrt(2 * max(traits.decrement, 0.0))
             traits = _move_traits(field, traits, replace(space, C=field.grid.reach), lam, pooled)
             previous, objective = objective, _objective(traits, space)
-            trace.append(_record(sweep, objective, gradient, traits, a, problem.C))
+            trace.append(_record(sweep, objective, gradient, traits, problem.at_bounds(a)))
             if on_step is not None:
                 on_step(trace[-1])
             decrease = previous - objective
@@ -131,18 +133,21 @@ def _move_items(
     problem: Problem, a: np.ndarray, d: np.ndarray, field: Field, traits: Traits, pooled: bool
 ) -> tuple[np.ndarray, np.ndarray, Field, Traits]:
     """Lower the loss over the items; a domain whose loss would rise by interpolation error keeps its items."""
-    grid = Grid.around(problem.C, traits.theta, traits.general)
+    grid = problem.grid.around(traits.theta, traits.general)
     theta = np.broadcast_to(traits.theta, (len(problem.domains), problem.n_models))
     weights, groups = _node_weights(problem, grid, traits.theta, theta, pooled)
-    right_theta = problem.right_by_trait(theta)
-    step = item_step(grid.nodes, weights, right_theta, problem.right_per_item, a, d, problem.C, _ITEM_PASSES, groups)
+    if isinstance(problem, OptionProblem):
+        step = option_step(problem, grid.nodes, weights, groups, theta, a, d, _ITEM_PASSES)
+    else:
+        right, right_theta = problem.right_per_item, problem.right_by_trait(theta)
+        step = item_step(grid.nodes, weights, right_theta, right, a, d, problem.C, _ITEM_PASSES, groups)
     new_a, new_d = step.a, step.d
     new_field = _field(problem, grid, new_a, new_d, theta, pooled)
     value = new_field.value(traits.theta)
     worse = value > traits.value
     if worse.any():
         back = np.full(len(a), True) if pooled else worse[problem.item_domain]
-        new_a, new_d = np.where(back, a, new_a), np.where(back, d, new_d)
+        new_a[back], new_d[back] = a[back], d[back]
         new_field = field if back.all() else _field(problem, grid, new_a, new_d, theta, pooled)
         value = np.where(worse, traits.value, value)
     promised = float(problem.weights[problem.item_domain] @ step.decrement)
@@ -156,8 +161,8 @@ def _leap(
     older, old, now = points
     s = stretch(older, old, now)
     if s > 1 and all((p.traits.fused == now.traits.fused).all() for p in (older, old)):
-        there = leap(older, old, now, s, space)
-        grid = Grid.around(problem.C, there.traits.theta, there.traits.general)
+        there = leap(older, old, now, s, space, problem.feasible)
+        grid = problem.grid.around(there.traits.theta, there.traits.general)
         new_field = _field(problem, grid, there.a, there.d, there.traits.theta, pooled)
         traits = replace(there.traits, value=new_field.value(there.traits.theta))
         if _objective(traits, space) < _objective(now.traits, space):
@@ -208,7 +213,9 @@ def _polish(traits: Traits, space: Space, lam: float, pooled: bool) -> Traits:
     return replace(traits, theta=theta, general=median.line, sine=np.where(fused, 0.0, sine), fused=fused)
 
 
-def _record(sweep: int, objective: float, gradient: float, traits: Traits, a: np.ndarray, C: float) -> dict[str, float]:
+def _record(
+    sweep: int, objective: float, gradient: float, traits: Traits, at_bounds: dict[str, float]
+) -> dict[str, float]:
     """One row of the trace; the gradient is the one with which the sweep began."""
     return {
         "step": sweep,
@@ -216,8 +223,7 @@ def _record(sweep: int, objective: float, gradient: float, traits: Traits, a: np
         "gradient": float(gradient),
         "n_fused": int(traits.fused.sum()),
         "max_abs_theta": float(np.abs(traits.theta).max()),
-        "slopes_at_zero": int((a == 0).sum()),
-        "slopes_at_bound": int((a == C).sum()),
+        **at_bounds,
     }
 
 

@@ -4,6 +4,7 @@ Squared extrapolation (SQUAREM; Varadhan and Roland 2008, Scandinavian Journal o
 differences r of the first two points and v of the differences, the point older + 2 s r + s**2 v with s = |r| / |v|.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,8 +32,16 @@ def stretch(older: Point, old: Point, now: Point) -> float:
     return float(np.sqrt(first / second)) if second > 0 else 1.0
 
 
-def leap(older: Point, old: Point, now: Point, s: float, space: Space) -> Point:
-    """The extrapolated point, made feasible; the losses of its traits are not known yet."""
+def leap(
+    older: Point,
+    old: Point,
+    now: Point,
+    s: float,
+    space: Space,
+    feasible: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> Point:
+    """The extrapolated point, made feasible (its slopes and intercepts by `feasible`); the losses of its traits are not
+    known yet."""
     theta, general, a, d = (
         x + 2 * s * (y - x) + s**2 * (z - 2 * y + x) for x, y, z in zip(*map(_arrays, (older, old, now)), strict=True)
     )
@@ -46,7 +55,7 @@ def leap(older: Point, old: Point, now: Point, s: float, space: Space) -> Point:
     sine = now.traits.sine
     if space.lam.any():
         sine = np.where(fused, 0.0, sines_apart(general, theta))
-    return Point(replace(now.traits, theta=theta, general=general, sine=sine), np.clip(a, 0, C), np.clip(d, -C, C))
+    return Point(replace(now.traits, theta=theta, general=general, sine=sine), *feasible(a, d))
 
 
 def _arrays(point: Point) -> tuple[np.ndarray, ...]:

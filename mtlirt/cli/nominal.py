@@ -1,0 +1,77 @@
+"""`mtlirt nrm`: option models."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mtlirt.cli.options import Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
+from mtlirt.cli.talk import curve, report, talk
+
+if TYPE_CHECKING:
+    from mtlirt.models.settings import AnyFit
+
+
+class ModelName(StrEnum):
+    """Option models by name."""
+
+    nrm = "nrm"
+    llm_nrm = "llm-nrm"
+    mtl_nrm = "mtl-nrm"
+
+
+class ChannelName(StrEnum):
+    """What is fitted."""
+
+    auto = "auto"
+    hard = "hard"
+    soft = "soft"
+
+
+@reads_answers
+@cross_validates
+def nrm(
+    read: Read,
+    how: How,
+    out: Out,
+    model: Annotated[
+        ModelName,
+        typer.Option(help="nrm: Bock's. llm-nrm: with sharpness, position and fallback. mtl-nrm: a trait per domain."),
+    ] = ModelName.nrm,
+    channel: Annotated[
+        ChannelName, typer.Option(help="hard: chosen options. soft: probabilities. auto: soft where there are any.")
+    ] = ChannelName.auto,
+    lam: Annotated[str, typer.Option(help="Penalty weight of mtl-nrm, as for fit.")] = "cv",
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit an option model: which option, not just right or wrong.
+
+    Writes scores.csv, items.csv, options.csv (slopes and intercepts), information.csv (of each item, right or wrong and
+    which wrong option), distractors.csv (wrong options that are the most probable ones somewhere), heterogeneity.csv,
+    trace.csv, summary.txt and the folder fit; for llm-nrm models.csv (sharpness, preferences for positions); and, where
+    lam is chosen by cross-validation, cv.csv and per_domain.csv.
+    """
+    from mtlirt.cli.output import check_folder
+    from mtlirt.models.llm_nrm import fit_llm_nrm
+    from mtlirt.models.nrm import fit_mtl_nrm, fit_nrm
+    from mtlirt.selection.cv import cv_mtl
+
+    weight = weight_of(lam)
+    check_folder(out, force)
+    result: AnyFit
+    more: dict[str, Any] = {}
+    with talk(quiet, how["resume"]):
+        table = read()
+        if model is ModelName.nrm:
+            result = fit_nrm(table, channel=channel.value, solver=how["solver"])
+        elif model is ModelName.llm_nrm:
+            result = fit_llm_nrm(table, channel=channel.value)
+        elif lam == "cv" and len(table.domains) > 1:
+            chosen = cv_mtl(table, model="nrm", channel=channel.value, **how)
+            result, more = chosen.fit, curve(chosen)
+        else:
+            result = fit_mtl_nrm(table, weight, channel=channel.value, solver=how["solver"])
+    report(result, out, quiet, more)

@@ -1,0 +1,156 @@
+"""The LLM-NRM from a fit's frames: its parameters, its predictions, and the traits of new models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+
+from mtlirt.core.llm_cells import ModelGradient, carried, evaluate, model_gradient
+from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, chunks, difficulty_index, model_side
+from mtlirt.core.options import OptionProblem
+from mtlirt.data import Responses
+from mtlirt.data.options import option_answers
+from mtlirt.errors import InputError
+
+if TYPE_CHECKING:
+    from mtlirt.results.nominal import NominalFit
+
+_STARTS = (-1.0, 0.0, 1.0)  # of theta: the gate makes the posterior have several modes
+_LEAST_SD = 0.05  # a fleet whose models all behave alike still leaves new ones some room
+_TINY = 1e-300
+_H = 1e-3
+
+
+def llm_objective(fit: NominalFit) -> LLMObjective:
+    """The components and the difficulty index of the fit."""
+    on = fit.settings["components"]
+    base = LLMObjective.paper() if fit.settings["objective"] == "paper" else LLMObjective.free()
+    return replace(base, sharpness="sharpness" in on, position="position" in on, fallback="fallback" in on)
+
+
+def llm_parameters(fit: NominalFit) -> LLMParameters:
+    """Parameters of the fitted models and items."""
+    frame, gate = fit.model_parameters, fit.gate or {"w0": 0.0, "kappa": 1.0}
+    assert frame is not None
+    delta, rho = (frame.filter(regex=f"^{name}:").to_numpy(dtype=np.float64) for name in ("delta", "rho"))
+    a, c, _ = fit.bank
+    log_s = np.log(frame["s"].to_numpy(dtype=np.float64))
+    return LLMParameters(fit.general.to_numpy(), log_s, delta, rho, gate["w0"], float(np.log(gate["kappa"])), a, c)
+
+
+@dataclass(frozen=True)
+class _Fleet:
+    """Mean and standard deviation (P,) of the fitted models' (theta, log s, delta, rho)."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+
+    @classmethod
+    def of(cls, at: LLMParameters) -> _Fleet:
+        rows = _rows(at)
+        return cls(rows.mean(axis=0), np.maximum(rows.std(axis=0), _LEAST_SD))
+
+
+def _rows(at: LLMParameters) -> np.ndarray:
+    """(N, 2 + 2K)."""
+    return np.concatenate([at.theta[:, None], at.log_s[:, None], at.delta, at.rho], axis=1)
+
+
+def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) thetas of new models and their standard errors given the other parameters: the mode of the posterior in
+    which theta, log s, delta and rho of a new model are normal with the mean and spread of the fitted ones.
+
+    problem : the new models' answers to the fitted items.  use : as in `score_nrm`.
+    """
+    goal, fleet_at = llm_objective(fit), llm_parameters(fit)
+    fleet, N = _Fleet.of(fleet_at), problem.n_models
+
+    def posterior(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(N,) losses and their gradients (N, P)."""
+        K = fleet_at.delta.shape[1]
+        at = replace(fleet_at, theta=rows[:, 0], log_s=rows[:, 1], delta=rows[:, 2 : 2 + K], rho=rows[:, 2 + K :])
+        loss, gradient = _likelihood(at, problem, goal, use)
+        off = (rows - fleet.mean) / fleet.sd
+        return loss + np.square(off).sum(axis=1) / 2, gradient + off / fleet.sd
+
+    def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = posterior(fleet.mean + fleet.sd * flat.reshape(N, -1))
+        return float(loss.sum()), (gradient * fleet.sd).ravel()
+
+    best, lowest = np.zeros((N, len(fleet.mean))), np.full(N, np.inf)
+    for theta in _STARTS:
+        start = np.zeros((N, len(fleet.mean)))
+        start[:, 0] = (theta - fleet.mean[0]) / fleet.sd[0]
+        found = fleet.mean + fleet.sd * minimize(total, start.ravel(), jac=True, method="L-BFGS-B").x.reshape(N, -1)
+        loss = posterior(found)[0]
+        better = loss < lowest
+        best[better], lowest[better] = found[better], loss[better]
+    step = np.zeros_like(best)
+    step[:, 0] = _H
+    curvature = (posterior(best + step)[1] - posterior(best - step)[1])[:, 0] / (2 * _H)
+    return best[:, 0], 1 / np.sqrt(np.maximum(curvature, 1e-12))
+
+
+def confidence_and_accuracy(responses: Responses, models: pd.Index) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) mean of the largest probability, and share of answers whose most probable option is the key."""
+    answers = option_answers(responses, "soft")
+    place = answers.responses.models.get_indexer(models)
+    if (place < 0).any():
+        raise InputError(f"calibration: no probabilities of model {models[place < 0][0]!r}")
+    top, right, n = np.zeros((3, len(place)))
+    for group in answers.groups:
+        target = group.target[:, :, place]
+        answered = target.any(axis=1)
+        top += (target.max(axis=1) * answered).sum(axis=0)
+        right += ((target.argmax(axis=1) == group.key[:, None]) & answered).sum(axis=0)
+        n += answered.sum(axis=0)
+    return top / n, right / n
+
+
+def _likelihood(
+    at: LLMParameters, problem: OptionProblem, goal: LLMObjective, use: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) negative log-likelihoods and their gradients (N, P) by what belongs to models."""
+    models = model_side(at, goal)
+    loss, sums = np.zeros(problem.n_models), ModelGradient.zero(*at.delta.shape)
+    for group in problem.groups:
+        K = group.target.shape[1]
+        for some, target, observed in chunks(group):
+            seen = (target > 0).any(axis=0)
+            asked = np.any(seen, axis=1)
+            if not asked.any():
+                continue
+            target, seen = target[:, asked], seen[asked, :]
+            items, key = group.items[some][asked], group.key[some][asked]
+            a, c = at.a[items, :K], at.c[items, :K]
+            b = difficulty_index(a, c, key, np.ones(a.shape, dtype=bool), goal).b
+            cells = evaluate(models, a, c, b, target, None if observed is None else observed[asked])
+            own, by_logit = _of_use(cells.q, target, seen, key, use)
+            loss += own.sum(axis=0)
+            sums.add(model_gradient(models, cells, carried(models, cells, by_logit), a, c, b))
+    gradient = np.concatenate([sums.theta[:, None], sums.log_s[:, None], sums.delta.T, sums.rho.T], axis=1)
+    return loss, gradient
+
+
+def _of_use(
+    q: np.ndarray, target: np.ndarray, seen: np.ndarray, key: np.ndarray, use: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """(I, N) losses and their derivatives (K, I, N) by the logits, for probabilities q and targets (K, I, N)."""
+    if use == "all":
+        return -(target * np.log(np.maximum(q, _TINY))).sum(axis=0), q * seen - target
+    rows = np.arange(len(key))
+    is_key = np.zeros(q.shape[:2], dtype=bool)
+    is_key[key, rows] = True
+    right, y = q[key, rows], target[key, rows]
+    wrong = np.maximum(1 - right, _TINY)
+    others = np.where(is_key[:, :, None], 0.0, q / wrong)
+    if use == "binary":
+        loss = -(y * np.log(np.maximum(right, _TINY)) + (seen - y) * np.log(wrong))
+        return loss, (right * seen - y) * np.where(is_key[:, :, None], 1.0, -others)
+    chosen = np.where(is_key[:, :, None], 0.0, target)
+    loss = -(chosen * np.log(np.maximum(others, _TINY))).sum(axis=0)
+    return loss, others * chosen.sum(axis=0) - chosen

@@ -19,6 +19,9 @@ _WHERE = {
     "FitError": "mtlirt.errors",
     "HeterogeneityDesign": "mtlirt.simulation.heterogeneity",
     "InputError": "mtlirt.errors",
+    "AdamOptions": "mtlirt.solvers.adam_options",
+    "LLMNRMDesign": "mtlirt.simulation.llm_nrm",
+    "LLMSolver": "mtlirt.solvers.llm_nrm",
     "LeaderboardDesign": "mtlirt.simulation.leaderboard",
     "LineMedian": "mtlirt.core.angle",
     "MtlirtError": "mtlirt.errors",
@@ -28,8 +31,10 @@ _WHERE = {
     "Responses": "mtlirt.data",
     "Simulation": "mtlirt.simulation.draw",
     "Status": "mtlirt.solvers.solution",
+    "compare_channels": "mtlirt.selection.channels",
     "compare_pooling": "mtlirt.selection.compare",
     "cv_mtl": "mtlirt.selection.cv",
+    "fit_llm_nrm": "mtlirt.models.llm_nrm",
     "fit_mtl": "mtlirt.models.mtl",
     "fit_mtl_nrm": "mtlirt.models.nrm",
     "fit_nrm": "mtlirt.models.nrm",
@@ -42,13 +47,16 @@ _WHERE = {
     "rates_table": "mtlirt.simulation.rates",
     "read_responses": "mtlirt.readers.tables",
     "run_study": "mtlirt.simulation.study",
+    "score_nrm": "mtlirt.results.ability",
     "simulate": "mtlirt.simulation.draw",
+    "simulate_llm_nrm": "mtlirt.simulation.options",
     "study_table": "mtlirt.simulation.summary",
 }
 _MODULES = ("datasets", "plots")
 
 __all__ = [
     "Adam",
+    "AdamOptions",
     "Block",
     "CVResult",
     "ConvergenceWarning",
@@ -57,6 +65,8 @@ __all__ = [
     "FitError",
     "HeterogeneityDesign",
     "InputError",
+    "LLMNRMDesign",
+    "LLMSolver",
     "LeaderboardDesign",
     "LineMedian",
     "MtlirtError",
@@ -66,9 +76,11 @@ __all__ = [
     "Responses",
     "Simulation",
     "Status",
+    "compare_channels",
     "compare_pooling",
     "cv_mtl",
     "datasets",
+    "fit_llm_nrm",
     "fit_mtl",
     "fit_mtl_nrm",
     "fit_nrm",
@@ -82,7 +94,9 @@ __all__ = [
     "rates_table",
     "read_responses",
     "run_study",
+    "score_nrm",
     "simulate",
+    "simulate_llm_nrm",
     "study_table",
 ]
 
@@ -92,12 +106,15 @@ if TYPE_CHECKING:
     from mtlirt.core.angle import LineMedian, line_median
     from mtlirt.data import Responses
     from mtlirt.errors import ConvergenceWarning, DataWarning, FitError, InputError, MtlirtError
+    from mtlirt.models.llm_nrm import fit_llm_nrm
     from mtlirt.models.mtl import fit_mtl, fusion_thresholds
     from mtlirt.models.nrm import fit_mtl_nrm, fit_nrm
     from mtlirt.readers.tables import read_responses
+    from mtlirt.results.ability import score_nrm
     from mtlirt.results.fit import Fit
     from mtlirt.results.nominal import NominalFit
     from mtlirt.results.store import load
+    from mtlirt.selection.channels import compare_channels
     from mtlirt.selection.compare import PoolingComparison, compare_pooling
     from mtlirt.selection.cv import cv_mtl
     from mtlirt.selection.cv_result import CVResult
@@ -105,11 +122,15 @@ if TYPE_CHECKING:
     from mtlirt.simulation.draw import Simulation, simulate
     from mtlirt.simulation.heterogeneity import HeterogeneityDesign
     from mtlirt.simulation.leaderboard import LeaderboardDesign
+    from mtlirt.simulation.llm_nrm import LLMNRMDesign
+    from mtlirt.simulation.options import simulate_llm_nrm
     from mtlirt.simulation.rates import rates_designs, rates_table
     from mtlirt.simulation.study import run_study
     from mtlirt.simulation.summary import study_table
     from mtlirt.solvers.adam import Adam
+    from mtlirt.solvers.adam_options import AdamOptions
     from mtlirt.solvers.block import Block
+    from mtlirt.solvers.llm_nrm import LLMSolver
     from mtlirt.solvers.solution import Status
 
 

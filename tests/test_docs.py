@@ -34,7 +34,7 @@ def test_every_public_name_is_there_and_documented():
 @pytest.mark.parametrize("name", VIGNETTES)
 def test_vignettes_run(name, capsys, monkeypatch):
     monkeypatch.setenv("VIGNETTE_MODELS", "100")
-    if name == "open-llm-leaderboard.py":
+    if name in ("open-llm-leaderboard.py", "wrong-answers.py"):
         shared("data")
     runpy.run_path(str(ROOT / "vignettes" / name), run_name="__main__")
     assert capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Simulation studies: the table, resuming, seeds, failures."""
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import mtlirt
 from mtlirt import HeterogeneityDesign, InputError, run_study, study_table
 from mtlirt.core.angle import sines
 from mtlirt.simulation.draw import simulate
+from mtlirt.simulation.summary import reference_cost
 
 DESIGNS = [HeterogeneityDesign(h0=h0, N=60, sizes=(30, 40), per_size=1) for h0 in (0.1, 0.5)]
 FAST = ("separate", "pooled", "mean_score")
@@ -107,7 +109,15 @@ def test_own_estimators_and_failures(tmp_path):
     assert table.loc[("half", "general"), "replications"] == 2
 
 
-def test_adam_is_the_reference_of_rmtl_on_two_replications(tmp_path):
+@pytest.fixture
+def short_cv(monkeypatch):
+    """Cross-validation of three lam in two folds."""
+    short = functools.partial(mtlirt.cv_mtl, lams=[3.0], folds=2)
+    monkeypatch.setattr("mtlirt.simulation.study.cv_mtl", short)
+    return short
+
+
+def test_adam_is_the_reference_of_rmtl_on_two_replications(tmp_path, short_cv):
     designs = [HeterogeneityDesign(h0=h0, N=40, sizes=(20,), per_size=3) for h0 in (0.3, 0.5)]
     study = run_study(designs, out=tmp_path, reps=3, estimators=["rmtl", "adam"])
     adam, rmtl = (study[study["estimator"] == name] for name in ("adam", "rmtl"))
@@ -150,6 +160,29 @@ def test_bad_studies(tmp_path, arguments, message):
     assert not (tmp_path / "out").exists()
 
 
+def test_cost_of_the_reference(study):
+    assert reference_cost(study) is None
+    seconds = {"rmtl": [1.0, 2.0, 3.0, 2.0], "adam": [40.0, 60.0]}
+    rows = [
+        {"design": 0, "replication": r, "estimator": name, "domain": domain, "seconds": s}
+        for name, values in seconds.items()
+        for r, s in enumerate(values)
+        for domain in ("d01", "general")
+    ]
+    text = reference_cost(pd.DataFrame(rows))
+    assert text.startswith("adam: 50.0 s a replication, rmtl 1.50 s (medians of the same 2): 33 times.")
+    assert "All 4 replications would take adam 0.1 hours" in text  # 4 x 50 s
+
+
+def test_items_cross_validation_is_another_choice_of_lam(tmp_path, short_cv):
+    design = HeterogeneityDesign(h0=0.4, N=40, sizes=(20,), per_size=3)
+    study = run_study([design], out=tmp_path, reps=1, estimators=["rmtl", "rmtl_items"], seed=3)
+    data, folds = np.random.SeedSequence(3, spawn_key=(0, 0)).spawn(2)
+    responses = simulate(design, np.random.default_rng(data)).responses
+    cv = short_cv(responses, scheme="items", seed=int(folds.generate_state(1)[0]))
+    assert (study.loc[study["estimator"] == "rmtl_items", "lam"] == cv.lam_min).all()
+
+
 def test_bad_tables(study):
     with pytest.raises(InputError, match="no measure"):
         study_table(study, measure="beauty")
@@ -164,6 +197,8 @@ def test_command_line(tmp_path):
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "out" / "table.csv")
     assert list(table["h0"].unique()) == [0.1, 0.5]
+    for name in ("general.png", "domains.png"):
+        assert (tmp_path / "out" / name).read_bytes().startswith(b"\x89PNG")
     assert len(pd.read_parquet(tmp_path / "out" / "study.parquet")) == 2 * 2 * 19
     again = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (again.returncode, "--resume" in again.stderr) == (2, True)

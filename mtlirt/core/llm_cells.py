@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_SHUT = 60.0  # logits of the gate beyond it are cut off: exp(-60) is nothing, exp(100) overflows in single precision
+_SHUT = 60.0  # logits of the gate beyond it are cut off: exp(-60) is nothing, and exp must not overflow
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def evaluate(
     observed : (I, N) 1 where answered, or None.
     """
     K = len(target)
-    left = np.stack([a.T, c.T, np.ones_like(a.T)], axis=2).astype(target.dtype, copy=False)
+    left = np.stack([a.T, c.T, np.ones_like(a.T)], axis=2)
     z = left @ models.utility[:K]
     gap = gate = None
     if models.gap is not None:
         gap = left @ models.gap[:K]
-        gate = _gate(models, b.astype(target.dtype, copy=False))
+        gate = _gate(models, b)
         z += gate * gap
     z -= z.max(axis=0)
     cell = -(target * z).sum(axis=0)
@@ -141,7 +141,7 @@ def evaluate(
     if observed is not None:
         total *= observed
     cell += total
-    return Cells(z, gap, gate, cell.sum(axis=1).astype(np.float64))
+    return Cells(z, gap, gate, cell.sum(axis=1))
 
 
 def _gate(models: ModelSide, b: np.ndarray) -> np.ndarray:
@@ -176,8 +176,8 @@ def item_gradient(models: ModelSide, cells: Cells, residual: Residuals) -> tuple
     by_b = np.zeros(by.shape[1])
     slope = cells.slope(models)
     if slope is not None and residual.by_gate is not None:
-        by_b = (slope * residual.by_gate).sum(axis=1).astype(np.float64)
-    return by[:, :, 0].T.astype(np.float64), by[:, :, 1].T.astype(np.float64), by_b
+        by_b = (slope * residual.by_gate).sum(axis=1)
+    return by[:, :, 0].T, by[:, :, 1].T, by_b
 
 
 def model_gradient(
@@ -185,17 +185,17 @@ def model_gradient(
 ) -> ModelGradient:
     """Derivatives by theta, log s, delta, rho, w0 and log kappa, items held fixed.  a, c : (I, K).  b : (I,)."""
     K, _, N = residual.weighted.shape
-    left = np.stack([a.T, c.T, np.ones_like(a.T)], axis=1).astype(residual.weighted.dtype, copy=False)
-    by = (left @ residual.weighted).astype(np.float64)
+    left = np.stack([a.T, c.T, np.ones_like(a.T)], axis=1)
+    by = left @ residual.weighted
     theta, delta = by[:, 0].sum(axis=0), by[:, 2]
-    own = (models.utility[:K, 2] / models.s).astype(np.float64)
+    own = models.utility[:K, 2] / models.s
     log_s = models.theta * theta + by[:, 1].sum(axis=0) + (own * delta).sum(axis=0)
     rho, gate = np.zeros((K, N)), np.zeros(2)
     if cells.gate is not None and residual.by_gate is not None and residual.total is not None:
         rho = residual.total - delta / models.s
         flow = cells.gate * (1.0 - cells.gate) * residual.by_gate
-        per_model = flow.sum(axis=0).astype(np.float64)
-        far = per_model * models.theta - b @ flow.astype(np.float64, copy=False)
+        per_model = flow.sum(axis=0)
+        far = per_model * models.theta - b @ flow
         theta = theta - models.kappa * per_model
         gate = np.array([per_model.sum(), -models.kappa * far.sum()])
     return ModelGradient(theta, log_s, delta, rho, gate)

@@ -42,6 +42,22 @@ def llm_parameters(fit: NominalFit) -> LLMParameters:
     return LLMParameters(fit.general.to_numpy(), log_s, delta, rho, gate["w0"], float(np.log(gate["kappa"])), a, c)
 
 
+def llm_probabilities(fit: NominalFit, rows: np.ndarray, models: np.ndarray) -> np.ndarray:
+    """(len(rows), K, len(models)) probabilities of the options of some items, 0 beyond their own, for some models."""
+    at, goal = llm_parameters(fit), llm_objective(fit)
+    own = {name: getattr(at, name)[models] for name in ("theta", "log_s", "delta", "rho")}
+    side = model_side(replace(at, **own), goal)
+    number, key = fit.items["n_options"].to_numpy()[rows], fit.bank[2][rows]
+    out = np.zeros((len(rows), at.a.shape[1], len(models)))
+    for K in np.unique(number):
+        some = np.flatnonzero(number == K)
+        a, c = at.a[rows[some], :K], at.c[rows[some], :K]
+        b = difficulty_index(a, c, key[some], np.ones(a.shape, dtype=bool), goal).b
+        q = evaluate(side, a, c, b, np.zeros((K, len(some), len(models))), None).q
+        out[some, :K] = q.transpose(1, 0, 2)
+    return out
+
+
 @dataclass(frozen=True)
 class _Fleet:
     """Mean and standard deviation (P,) of the fitted models' (theta, log s, delta, rho)."""
@@ -120,7 +136,7 @@ def _likelihood(
     for group in problem.groups:
         K = group.target.shape[1]
         for some, target, observed in chunks(group):
-            seen = (target > 0).any(axis=0)
+            seen = np.asarray((target > 0).any(axis=0))
             asked = np.any(seen, axis=1)
             if not asked.any():
                 continue

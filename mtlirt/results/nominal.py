@@ -86,16 +86,15 @@ class NominalFit(TraitFit):
         if responses is not None:
             theta, items = tables.matching(self, responses)
             rows = items.index.to_numpy()
-        out = np.empty((len(theta), int(self.items["n_options"].to_numpy()[rows].sum())))
-        column = 0
-        for j in rows:
-            p, _ = self._curves(np.array([j]), theta[self.items["domain"].iloc[j]].to_numpy())
-            K = self._own[j].sum()
-            out[:, column : column + K] = p[0, :K].T
-            column += K
+        if self.model_parameters is None:
+            p = self._curves(rows, theta[self.items["domain"].iloc[rows]].to_numpy().T)[0]
+        else:
+            from mtlirt.results.llm import llm_probabilities
+
+            p = llm_probabilities(self, rows, self.models.get_indexer(theta.index))
         wanted = np.concatenate([np.arange(*self._bounds[[j, j + 1]]) for j in rows])
         columns = pd.MultiIndex.from_frame(self.options.loc[wanted, ["domain", "item", "option"]])
-        return pd.DataFrame(out, index=theta.index, columns=columns)
+        return pd.DataFrame(p[self._own[rows]].T, index=theta.index, columns=columns)
 
     def curves(self, domain: str, item: str, theta: np.ndarray | None = None) -> pd.DataFrame:
         """Trace curves of an item: frame theta x options, the probability of each option at each trait.
@@ -240,7 +239,9 @@ class NominalFit(TraitFit):
         return self._padded("right").argmax(axis=1)
 
     def _curves(self, rows: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(J', K, M) probabilities of the options of some items at traits (M,), 0 beyond their own; and the slopes."""
-        logit = self._a[rows, :, None] * theta + np.where(self._own[rows], self._c[rows], -np.inf)[:, :, None]
+        """(J', K, M) probabilities of the options of some items at traits (M,) or (J', M), 0 beyond their own; and the
+        slopes."""
+        at = np.broadcast_to(theta, (len(rows), np.shape(theta)[-1]))[:, None, :]
+        logit = self._a[rows, :, None] * at + np.where(self._own[rows], self._c[rows], -np.inf)[:, :, None]
         p = np.exp(logit - logit.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True), self._a[rows]

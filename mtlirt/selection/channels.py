@@ -12,6 +12,7 @@ import pandas as pd
 from mtlirt._arguments import one_of
 from mtlirt._parallel import check_jobs, run_tasks
 from mtlirt._progress import count
+from mtlirt.core.llm_nrm import LLMObjective, probabilities
 from mtlirt.core.option_likelihood import option_probabilities
 from mtlirt.core.options import OptionProblem
 from mtlirt.core.problem import Problem
@@ -21,6 +22,7 @@ from mtlirt.data.options import Channel
 from mtlirt.data.splits import check_folds, make_split
 from mtlirt.models.nrm import RIDGE, NominalSettings
 from mtlirt.solvers.block import Block
+from mtlirt.solvers.llm_nrm import solve_from_starts
 
 _SMOOTHING = 1.0  # added to the training counts of an item's wrong options, spread over them
 _TINY = np.finfo(np.float64).tiny
@@ -46,7 +48,7 @@ def compare_channels(
     Parameters
     ----------
     responses : as for `fit_nrm`.
-    models : of "2pl" and "nrm".
+    models : of "2pl", "nrm" and "llm-nrm".
     channel, ridge : what option models are trained on and their ridge, as for `fit_nrm`.
     folds, seed, n_jobs : as for `cv_mtl`; folds hold out cells, stratified within each model and domain.
 
@@ -138,7 +140,16 @@ def _fit_nrm(train: OptionProblem) -> list[np.ndarray]:
     return out
 
 
-_FITTERS = {"2pl": _fit_2pl, "nrm": _fit_nrm}
+def _fit_llm_nrm(train: OptionProblem) -> list[np.ndarray]:
+    goal = LLMObjective(ridge=train.ridge)
+    at = solve_from_starts(train, goal)[0].parameters
+    return [
+        probabilities(at, train, goal, group.items)[:, :, : group.target.shape[1]].transpose(1, 2, 0)
+        for group in train.groups
+    ]
+
+
+_FITTERS = {"2pl": _fit_2pl, "nrm": _fit_nrm, "llm-nrm": _fit_llm_nrm}
 
 
 def _judge(problem: OptionProblem, held: np.ndarray, predicted: list[np.ndarray]) -> dict[str, float]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from mtlirt._arguments import number, one_of, require, whole
 from mtlirt.core.llm_cells import evaluate
-from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, difficulty_index, model_side
+from mtlirt.core.llm_difficulty import difficulty_index
+from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, model_side
 from mtlirt.core.options import OptionGroup, centred
 
 _CHUNK_CELLS = 1_000_000

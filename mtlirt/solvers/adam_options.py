@@ -75,7 +75,8 @@ class AdamOptions:
             trace.append({"iteration": step, "objective": loss})
             if on_step is not None:
                 on_step(trace[-1])
-            optimiser.step()
+            if step < self.steps:
+                optimiser.step()
         best_at = gauged(best_at, problem.options, objective)
         return LLMSolution(best_at, loss_and_gradient(best_at, problem, objective)[0], Status.MAX_STEPS, trace)
 

@@ -1,4 +1,4 @@
-"""The item step of the LLM-NRM: one safeguarded Gauss-Newton step per item of a chunk, models held fixed."""
+"""The item step of the LLM-NRM: safeguarded Newton steps of the items of a chunk, models held fixed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtlirt.core.llm_cells import Cells, ModelSide, Residuals, evaluate, item_gradient, residuals
-from mtlirt.core.llm_nrm import Difficulty, LLMObjective, difficulty_curvature, difficulty_index
+from mtlirt.core.llm_difficulty import Difficulty, difficulty_curvature, difficulty_index
+from mtlirt.core.llm_nrm import LLMObjective
 
 _ARMIJO = 1e-4
 _SHORTEN = 0.3
@@ -199,11 +200,11 @@ def _curvature(models: ModelSide, observed: np.ndarray | None, cells: Cells, by_
     q = cells.q if observed is None else cells.q * observed
     K, n_items, N = q.shape
     theta, weight = models.theta, cells.weight(models)
-    both = np.empty((2 * K, n_items, N), dtype=q.dtype)
+    both = np.empty((2 * K, n_items, N))
     np.multiply(q, weight, out=both[K:])
     np.multiply(both[K:], theta, out=both[:K])
     by_item = both.transpose(1, 0, 2)
-    hessian = -(by_item @ by_item.transpose(0, 2, 1)).astype(np.float64, copy=False)
+    hessian = -(by_item @ by_item.transpose(0, 2, 1))
     powers = np.stack([np.square(theta), theta, np.ones_like(theta)], axis=1)
     own = ((both[K:] * weight) @ powers).transpose(1, 0, 2)
     options = np.arange(K)
@@ -218,7 +219,7 @@ def _curvature(models: ModelSide, observed: np.ndarray | None, cells: Cells, by_
     turned *= q
     curved = ((turned * cells.gap).sum(axis=0) * np.square(slope)).sum(axis=1)
     turned *= slope * weight
-    mixed = (turned @ powers[:, 1:]).transpose(1, 2, 0).reshape(n_items, 2 * K).astype(np.float64, copy=False)
+    mixed = (turned @ powers[:, 1:]).transpose(1, 2, 0).reshape(n_items, 2 * K)
     mixed += curved[:, None] / 2 * by_index
     cross = mixed[:, :, None] * by_index[:, None, :]
     hessian += cross

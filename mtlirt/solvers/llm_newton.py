@@ -57,7 +57,7 @@ class Reduced:
         for _ in range(_STEPS):
             if not size > goal:
                 break
-            image = self._times(direction) + penalties * direction
+            image = self.times(direction) + penalties * direction
             curved = float(direction @ image)
             if not curved > 0:
                 break
@@ -68,7 +68,7 @@ class Reduced:
             direction = turned + size / before * direction
         return out if out.any() else turned
 
-    def _times(self, vector: np.ndarray) -> np.ndarray:
+    def times(self, vector: np.ndarray) -> np.ndarray:
         """S less its penalties, times a vector."""
         N, Kmax = self.at.delta.shape
         tangent = _tangent(self.at, vector)

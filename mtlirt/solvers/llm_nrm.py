@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -37,9 +38,9 @@ _GOOD, _POOR = 0.5, 0.2  # shares of the promised decrease above which damping f
 _LONGEST = 1.5  # no parameter of a model moves farther in one step
 _SAMPLE = 400  # about so many items stand for all in the curvature
 _QUIET = 2  # steps in a row that move no theta by more than `tol`
-_SETTLED = 5  # after so many steps, and at the end, items look for another minimum
-_WORTH = 1e-5  # share of the objective for which it is worth to go on
-_ROUNDING = 1e-12  # share of the objective below which a promised decrease is rounding
+_SETTLED = 4  # after so many steps, and at the end, items look for another minimum
+_WORTH = 1e-5  # share of the objective for which they move there
+_ROUNDING = 1e-14  # share of the objective below which a promised decrease is rounding
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,9 @@ class LLMSolver:
 
     Convergence
     -----------
-    Stops when two steps in a row move no theta by more than `tol`; 8 to 20 iterations are usual. The objective never
-    rises. It has several minima: see `solve_from_starts`.
+    Stops when two steps in a row move no theta by more than `tol`; 10 to 40 iterations are usual. The objective never
+    rises. It has many minima, most of which differ in single items: after the fourth step, and at the end, each item
+    is also tried on the other side of the gate. For the gate itself see `solve_from_starts`.
 
     Parameters
     ----------
@@ -109,14 +111,14 @@ class LLMSolver:
         self, problem: OptionProblem, objective: LLMObjective, start: LLMParameters, on_step: OnStep | None = None
     ) -> LLMSolution:
         """Minimise the objective from `start`."""
-        point = _visit(problem, objective, gauged(start, problem.options, objective), _FIRST_ITEM_STEPS)
+        point = visit(problem, objective, gauged(start, problem.options, objective), _FIRST_ITEM_STEPS)
         memory: list[tuple[np.ndarray, np.ndarray]] = []
         trace: list[dict[str, float]] = []
         status, quiet, damping = Status.MAX_STEPS, 0, _DAMPING
         for iteration in range(1, self.max_iterations + 1):
             found, promised, damping = _search(problem, objective, point, memory, damping)
             if found is None:
-                status = Status.CONVERGED if promised <= _ROUNDING * abs(point.value) else Status.STALLED
+                status = Status.CONVERGED if abs(promised) <= _ROUNDING * abs(point.value) else Status.STALLED
                 break
             memory.append((found.vector - point.vector, found.gradient - point.gradient))
             del memory[:-_MEMORY]
@@ -128,9 +130,9 @@ class LLMSolver:
             damping = _next_damping(damping, (point.value - found.value) / promised)
             point = found
             if objective.fallback and (iteration == _SETTLED or quiet >= _QUIET):
-                point = _visit(problem, objective, point.at, 1, relocate=True)
-                if found.value - point.value > _WORTH * abs(point.value):
-                    quiet = 0
+                found = visit(problem, objective, point.at, 1, relocate=True)
+                if point.value - found.value > _WORTH * abs(point.value):
+                    point, quiet = found, 0
                     memory.clear()
             if quiet >= _QUIET:
                 status = Status.CONVERGED
@@ -153,9 +155,11 @@ def _search(
         step = _bounded(_step(point, curvature, memory if damping < _LOCAL else [], damping), len(point.at.theta))
         promised = -float(point.gradient @ step) / 2
         first = promised if np.isnan(first) else first
+        if abs(first) <= _ROUNDING * abs(point.value):
+            break
         if promised > 0:
             there = gauged(with_vector(point.at, point.vector + step), problem.options, objective)
-            found = _visit(problem, objective, there, 1)
+            found = visit(problem, objective, there, 1)
             if found.value <= point.value - _ARMIJO * promised:
                 return found, promised, damping
         memory.clear()
@@ -187,11 +191,11 @@ def _bounded(step: np.ndarray, n_models: int) -> np.ndarray:
 def _next_damping(damping: float, gain: float) -> float:
     """Less where the promise was kept, more where it was not."""
     if gain > _GOOD:
-        return damping / 5 if damping > _LEAST_DAMPING else 0.0
+        return damping / 4 if damping > _LEAST_DAMPING else 0.0
     return 2 * damping if gain < _POOR else damping
 
 
-def _visit(
+def visit(
     problem: OptionProblem, objective: LLMObjective, at: LLMParameters, item_steps: int, relocate: bool = False
 ) -> _Point:
     """Let the items take steps at the models of `at`, and sum up what the models need to know there. With `relocate`
@@ -248,11 +252,20 @@ def standard_start(problem: OptionProblem, w0: float = -3.0) -> LLMParameters:
     return LLMParameters(theta, log_s, delta, rho, w0, 0.0, a, c)
 
 
+class StartedSolver(Protocol):
+    """What minimises the objective from a start."""
+
+    def solve(
+        self, problem: OptionProblem, objective: LLMObjective, start: LLMParameters, on_step: OnStep | None = None
+    ) -> LLMSolution:
+        """Minimise the objective from `start`."""
+
+
 def solve_from_starts(
     problem: OptionProblem,
     objective: LLMObjective,
     w0s: tuple[float, ...] = (-3.0, -1.0),
-    solver: LLMSolver | None = None,
+    solver: StartedSolver | None = None,
     on_step: OnStep | None = None,
 ) -> tuple[LLMSolution, tuple[float, ...]]:
     """The best solution from several starts of the gate, and the losses of all."""

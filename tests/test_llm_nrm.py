@@ -308,7 +308,7 @@ class TestSolver:
         seen = []
         solution = LLMSolver(max_iterations=2).solve(soft, LLMObjective(), standard_start(soft), seen.append)
         assert solution.status is Status.MAX_STEPS
-        assert [step["iteration"] for step in seen] == [1, 2]
+        assert [step["step"] for step in seen] == [1, 2]
 
     @pytest.mark.parametrize("bad", [{"max_iterations": 0}, {"tol": 0.0}, {"tol": np.nan}])
     def test_refuses(self, bad):

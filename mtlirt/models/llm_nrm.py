@@ -34,9 +34,9 @@ def fit_llm_nrm(
     responses: Responses,
     *,
     channel: Channel = "auto",
-    sharpness: bool = True,
+    sharpness: bool | None = None,
     position: bool = True,
-    fallback: bool = True,
+    fallback: bool | None = None,
     scale: Scale = "unit",
     objective: ObjectiveName = "ridge",
     ridge: float = RIDGE,
@@ -54,7 +54,10 @@ def fit_llm_nrm(
     Parameters
     ----------
     responses, channel, ridge : as for `fit_nrm`.
-    sharpness, position, fallback : components that the model has; without any it is Bock's.
+    sharpness, position, fallback : components that the model has; without any it is Bock's. Sharpness and fallback are
+        on in the soft channel and off in the hard one unless you say so. Chosen options alone do not hold them: a
+        single model's s grows until the items fit its answers, and the gate closes to a step; both predict held-out
+        answers worse (vignettes/wrong-answers).
     scale : "unit" holds theta at mean 0 and mean square 1 and log s at mean 0, with weak normal priors on w0 and log
         kappa. "prior" leaves the scale to a N(0, 1) prior on theta and the ridges, without priors on the gate.
     objective : "ridge" has ridges on a and c (`ridge`), log s, delta and rho (1 each) and a smooth difficulty index;
@@ -89,22 +92,29 @@ def fit_llm_nrm(
     one_of("objective", objective, ("ridge", "paper"))
     base = LLMObjective() if scale == "unit" else LLMObjective.free()
     base = LLMObjective.paper() if objective == "paper" else replace(base, ridge=number("ridge", ridge, 1e-6, 1e3))
-    goal = replace(base, sharpness=sharpness, position=position, fallback=fallback)
     chosen = solver or (AdamOptions() if objective == "paper" else LLMSolver())
     if objective == "paper" and not isinstance(chosen, AdamOptions):
         raise InputError('objective="paper" has no minimiser: it goes with AdamOptions, which stops after its steps')
     settings = NominalSettings(channel=channel, one_trait=True)
     prepared = settings.prepare(responses)
     problem = settings.problem(prepared)
+    soft = problem.channel == "soft"
+    goal = replace(
+        base,
+        sharpness=soft if sharpness is None else sharpness,
+        position=position,
+        fallback=soft if fallback is None else fallback,
+    )
+    components = [name for name in ("sharpness", "position", "fallback") if getattr(goal, name)]
     with track("fit of the LLM-NRM") as show, one_blas_thread():
         solution, losses = solve_from_starts(problem, goal, solver=chosen, on_step=show)
     record = {
-        "verb": "fit_llm_nrm" if sharpness or position or fallback else "fit_nrm",
+        "verb": "fit_llm_nrm" if components else "fit_nrm",
         "channel": problem.channel,
         "ridge": goal.ridge,
         "scale": scale,
         "objective": objective,
-        "components": [name for name in ("sharpness", "position", "fallback") if getattr(goal, name)],
+        "components": components,
         "solver": {"name": type(chosen).__name__, **vars(chosen)},
         "C": settings.C,
         "starts": list(losses),

@@ -48,7 +48,7 @@ def compare_channels(
     Parameters
     ----------
     responses : as for `fit_nrm`.
-    models : of "2pl", "nrm" and "llm-nrm".
+    models : of "2pl", "nrm" and "llm-nrm", the last with the components that `fit_llm_nrm` gives it in the channel.
     channel, ridge : what option models are trained on and their ridge, as for `fit_nrm`.
     folds, seed, n_jobs : as for `cv_mtl`; folds hold out cells, stratified within each model and domain.
 
@@ -141,7 +141,8 @@ def _fit_nrm(train: OptionProblem) -> list[np.ndarray]:
 
 
 def _fit_llm_nrm(train: OptionProblem) -> list[np.ndarray]:
-    goal = LLMObjective(ridge=train.ridge)
+    soft = train.channel == "soft"
+    goal = LLMObjective(ridge=train.ridge, sharpness=soft, fallback=soft)
     at = solve_from_starts(train, goal)[0].parameters
     return [
         probabilities(at, train, goal, group.items)[:, :, : group.target.shape[1]].transpose(1, 2, 0)

@@ -49,7 +49,7 @@ def _responses(models: pd.Index, groups: list[OptionGroup], soft: bool) -> Respo
     option = np.full((N, J), -1, dtype=np.int16)
     probs = np.full((N, offset[-1]) if soft else (0, 0), np.nan, dtype=np.float32)
     for group in groups:
-        answered = group.target.any(axis=1)
+        answered = group.target.max(axis=1) > 0
         option[:, group.items] = np.where(answered, group.target.argmax(axis=1), -1).T
         if soft:
             columns = offset[group.items][:, None] + np.arange(group.target.shape[1])

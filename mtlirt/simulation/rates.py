@@ -61,7 +61,8 @@ def rates_table(study: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Parameters
     ----------
     study : `run_study` of `rates_designs`, with estimators "separate" and "pooled" at least.
-    level : of the intervals, which hold the Monte-Carlo error of the means (delta method).
+    level : of the intervals, which hold the Monte-Carlo error of the means (delta method). Means are weighted by one
+        over the variances of their logarithms.
 
     Returns
     -------
@@ -104,7 +105,8 @@ def _over_sizes(means: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Slope, pd
             "theory": 0.0 if floor else -0.5,
             **_range(points["N"]),
         }
-        yield about, partial(_slope_of_errors, log_n), points
+        weights = np.square(points["mean"] / points["se"]).to_numpy()
+        yield about, partial(_slope_of_errors, log_n, weights), points
 
 
 def _over_h0(means: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Slope, pd.DataFrame]]:
@@ -124,27 +126,37 @@ def _over_h0(means: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Slope, pd.Da
             "theory": 1.0,
             **_range(points["h0"][1:]),
         }
-        yield about, partial(_slope_of_excess, log_h), points
+        yield about, partial(_slope_of_excess, log_h, _weights(points)), points
 
 
 def _range(values: pd.Series) -> dict[str, Any]:
     return {"points": len(values), "smallest": values.min(), "largest": values.max()}
 
 
-def _slope_of_errors(x: np.ndarray, errors: np.ndarray) -> float:
-    return _slope(x, np.log(errors))
+def _slope_of_errors(x: np.ndarray, weights: np.ndarray, errors: np.ndarray) -> float:
+    return _slope(x, np.log(errors), weights)
 
 
-def _slope_of_excess(x: np.ndarray, errors: np.ndarray) -> float:
+def _slope_of_excess(x: np.ndarray, weights: np.ndarray, errors: np.ndarray) -> float:
     """Of what the errors have over and above the first of them, in quadrature, where they have anything."""
     with np.errstate(invalid="ignore"):
-        return _slope(x, np.log(np.sqrt(errors[1:] ** 2 - errors[0] ** 2)))
+        return _slope(x, np.log(np.sqrt(errors[1:] ** 2 - errors[0] ** 2)), weights)
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> float:
+def _weights(points: pd.DataFrame) -> np.ndarray:
+    """One over the variances of the logarithms of the excesses: small ones are hardly known."""
+    mean, noise = points["mean"].to_numpy(), (points["mean"] * points["se"]).to_numpy()
+    return np.square(mean[1:] ** 2 - mean[0] ** 2) / (noise[1:] ** 2 + noise[0] ** 2)
+
+
+def _slope(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """Weighted least squares over the finite points."""
     known = np.isfinite(y)
-    centred = x[known] - x[known].mean()
-    return float(centred @ y[known] / (centred @ centred)) if known.sum() > 1 else np.nan
+    x, y, w = x[known], y[known], weights[known]
+    if len(x) < 2:
+        return np.nan
+    centred = x - np.average(x, weights=w)
+    return float((w * centred) @ y / ((w * centred) @ centred))
 
 
 def _with_interval(slope: Slope, points: pd.DataFrame, reach: float) -> dict[str, float]:

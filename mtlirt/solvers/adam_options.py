@@ -55,7 +55,7 @@ class AdamOptions:
     def solve(
         self, problem: OptionProblem, objective: LLMObjective, start: LLMParameters, on_step: OnStep | None = None
     ) -> LLMSolution:
-        """Take `steps` steps from `start`; the trace holds `iteration` and `objective` of each."""
+        """Take `steps` steps from `start`; the trace holds `step` and `objective` of each."""
         import torch
 
         at = gauged(start, problem.options, objective)
@@ -72,7 +72,7 @@ class AdamOptions:
             loss = _backward(values, blocks, objective)
             if loss < best:
                 best, best_at = loss, _parameters(values, at)
-            trace.append({"iteration": step, "objective": loss})
+            trace.append({"step": step, "objective": loss})
             if on_step is not None:
                 on_step(trace[-1])
             if step < self.steps:

@@ -45,7 +45,7 @@ _ROUNDING = 1e-14  # share of the objective below which a promised decrease is r
 
 @dataclass(frozen=True)
 class LLMSolution:
-    """parameters : gauged.  loss : the objective there.  trace : one dict per iteration with `iteration`, `objective`,
+    """parameters : gauged.  loss : the objective there.  trace : one dict per iteration with `step`, `objective`,
     `theta_change` (largest of any model) and `damping`."""
 
     parameters: LLMParameters
@@ -123,7 +123,7 @@ class LLMSolver:
             memory.append((found.vector - point.vector, found.gradient - point.gradient))
             del memory[:-_MEMORY]
             change = float(np.abs(found.at.theta - point.at.theta).max())
-            trace.append({"iteration": iteration, "objective": found.value, "theta_change": change, "damping": damping})
+            trace.append({"step": iteration, "objective": found.value, "theta_change": change, "damping": damping})
             if on_step is not None:
                 on_step(trace[-1])
             quiet = quiet + 1 if change <= self.tol and damping <= _LOCAL else 0

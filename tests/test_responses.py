@@ -336,3 +336,49 @@ def test_agent_tables(file, shape):
     r = read_responses(shared("data", file))
     assert (r.n_models, r.n_items) == shape
     assert r.domains == ("all",)
+
+
+def test_log_probabilities_become_probabilities():
+    table = pd.DataFrame(
+        {
+            "model": ["x", "y", "z", "w"],
+            "domain": "math",
+            "item": "q1",
+            "score": [1, 0, 0, 1],
+            "key": "A",
+            "n_options": 3,
+            "logprobs": [
+                np.log([0.5, 0.25, 0.125]),
+                "[-1.0, null, -2.0]",
+                [None, None, None],
+                [-800.0, -801.0, -802.0],
+            ],
+        }
+    )
+    responses = Responses.from_long(table, key="key", n_options="n_options", logprobs="logprobs")
+    block, _ = responses.probs_block("math")
+    np.testing.assert_allclose(block[0], np.array([4, 2, 1]) / 7, rtol=1e-6)  # float32
+    np.testing.assert_allclose(block[1], np.exp([-1, -np.inf, -2]) / np.exp([-1, -2]).sum(), rtol=1e-6)
+    assert np.isnan(block[2]).all()
+    np.testing.assert_allclose(block[3], np.exp([0, -1, -2]) / np.exp([0, -1, -2]).sum(), rtol=1e-6)
+    # 1 - .875, 1 - e**-1 - e**-2, and 1 where nothing is left
+    outside = (0.125 + 1 - np.exp([-1.0, -2.0]).sum() + 1) / 3
+    assert any(f"{outside:.2%} of the probability lies outside" in n and "taken as 0: 1" in n for n in responses.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([[0.5, -1.0]] * 2, "above 0"),
+        (["no list"] * 2, "not lists of numbers"),
+        ([[-1.0, "x"]] * 2, "not lists of numbers"),
+        ([3.0, 4.0], "not lists of numbers"),
+    ],
+)
+def test_bad_log_probabilities(column, message):
+    table = pd.DataFrame({"model": ["x", "y"], "item": "q", "score": [1, 0], "key": "A", "logprobs": column})
+    with pytest.raises(InputError, match=message):
+        Responses.from_long(table, domain=None, key="key", logprobs="logprobs")
+    both = table.assign(probs=[[0.5, 0.5]] * 2, logprobs=[[-1.0, -1.0]] * 2)
+    with pytest.raises(InputError, match="not both"):
+        Responses.from_long(both, domain=None, key="key", probs="probs", logprobs="logprobs")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-COLUMNS = ("model", "domain", "item", "score", "option", "probs", "key", "n_options", "trials")
+COLUMNS = ("model", "domain", "item", "score", "option", "probs", "logprobs", "key", "n_options", "trials")
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

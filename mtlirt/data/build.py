@@ -11,7 +11,7 @@ import pandas as pd
 
 from mtlirt.data.columns import names, numbers, one_per_item, option_codes, option_labels, show_rows
 from mtlirt.data.info import align_info, info_from_text, info_to_text
-from mtlirt.data.probs import probs_lists, probs_matrix, read_probs
+from mtlirt.data.probs import probs_lists, probs_matrix, read_logprobs, read_probs
 from mtlirt.data.responses import Blocks, Responses, compact, trim_labels
 from mtlirt.data.wide import EVERYTHING
 from mtlirt.errors import DataWarning, InputError
@@ -61,7 +61,7 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
         raise InputError("the table has no rows")
     layout = _layout(df, columns)
     notes: list[str] = []
-    probs = None if columns["probs"] is None else read_probs(df[columns["probs"]], columns["probs"])
+    probs = _read_probs(df, columns, notes)
     options = _options(df, columns, layout, None if probs is None else probs[1], notes)
     score = _scores(df, columns, layout, options, notes)
     rows = _one_row_per_cell(layout, score, notes)
@@ -69,7 +69,9 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
         scores=_score_blocks(layout, rows, score),
         option=None if options.option is None else layout.fill(rows, options.option, -1),
         trials=_trials(df, columns, layout, rows, score),
-        probs=None if probs is None else _probs(*probs, str(columns["probs"]), layout, rows, options.n_options),
+        probs=None
+        if probs is None
+        else _probs(*probs, str(columns["probs"] or columns["logprobs"]), layout, rows, options.n_options),
     )
     items = pd.DataFrame({"item": layout.item, "domain": layout.domain})
     labels = option_labels(int(max(options.n_options, default=0)), options.letters)
@@ -81,6 +83,17 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     return Responses(
         layout.models, items, layout.domains, blocks, trim_labels(labels, items, blocks), info, tuple(notes)
     )
+
+
+def _read_probs(
+    df: pd.DataFrame, columns: Mapping[str, str | None], notes: list[str]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    probs, logprobs = columns["probs"], columns["logprobs"]
+    if probs is not None and logprobs is not None:
+        raise InputError(f"columns {probs!r} and {logprobs!r}: give probabilities or log-probabilities, not both")
+    if logprobs is not None:
+        return read_logprobs(df[logprobs], logprobs, notes)
+    return None if probs is None else read_probs(df[probs], probs)
 
 
 def _score_blocks(layout: _Layout, rows: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ from mtlirt.data.columns import show_rows
 from mtlirt.errors import InputError
 
 _SUM_TOLERANCE = 1e-3
+_LOG_TOLERANCE = 1e-3
 
 
 def read_probs(column: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -36,8 +37,37 @@ def read_probs(column: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
     return flat, length
 
 
-def _cell(value: object) -> np.ndarray | None:
-    """The probabilities of one cell, none of them if it is missing, None if it cannot be read."""
+def read_logprobs(column: pd.Series, name: str, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """As `read_probs`, from log-probabilities (log-likelihoods) of the options: exp, scaled to sum 1 over the options.
+
+    An option without a value (null, NaN or -inf), as where an interface reports the likeliest tokens only, has
+    probability 0; an answer without any value is missing. The probability outside the options is noted.
+    """
+    cells = [_cell(value, missing=-np.inf) for value in column.to_numpy(dtype=object)]
+    unread = np.array([c is None for c in cells])
+    if unread.any():
+        raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
+    arrays = [c for c in cells if c is not None]
+    above = np.array([bool((c > _LOG_TOLERANCE).any()) for c in arrays])
+    if above.any():
+        raise InputError(f"column {name!r}: " + show_rows(above, column, "rows with log-probabilities above 0"))
+    arrays = [c if np.isfinite(c).any() else c[:0] for c in arrays]
+    length = np.array([len(c) for c in arrays])
+    told = [c for c in arrays if len(c)]
+    if told:
+        outside = np.mean([max(0.0, 1 - float(np.exp(c).sum())) for c in told])
+        unreported = sum(not np.isfinite(c).all() for c in told)
+        notes.append(
+            f"probabilities from {name!r}: {outside:.2%} of the probability lies outside the options on average"
+            + (f"; answers with unreported options, taken as 0: {unreported:,}" if unreported else "")
+        )
+    shares = [np.exp(c - c.max()) for c in told]
+    return np.concatenate([s / s.sum() for s in shares]) if told else np.zeros(0), length
+
+
+def _cell(value: object, missing: float | None = None) -> np.ndarray | None:
+    """The numbers of one cell, none of them if it is missing, None if it cannot be read. Single numbers that are not
+    there count as `missing`, or cannot be read if that is not given."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return np.zeros(0)
     if isinstance(value, str):
@@ -46,6 +76,8 @@ def _cell(value: object) -> np.ndarray | None:
         except ValueError:
             return None
     try:
+        if missing is not None:
+            value = [missing if v is None or v != v else v for v in value]  # type: ignore[attr-defined]
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return None

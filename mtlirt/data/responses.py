@@ -70,6 +70,7 @@ class Responses:
         score: str | None = "score",
         option: str | None = None,
         probs: str | None = None,
+        logprobs: str | None = None,
         key: str | None = None,
         n_options: str | None = None,
         trials: str | None = None,
@@ -84,6 +85,8 @@ class Responses:
         option, key : chosen and right option, letters A-Z or 0-based whole numbers. "+" (several) and "-" (none) are
             missing, and counted in the notes.
         probs : list column (or lists written as JSON text) with the probabilities of all options, n_options of them.
+        logprobs : the same as log-probabilities, or log-likelihoods, of the options; scaled to sum 1 over the options.
+            An option without a value has probability 0.
         n_options : number of options of the item; where not given, one more than the largest code seen, or the
             length of probs.
         trials : number of runs of which the score is the share right; kept, and fitted as a fraction.
@@ -103,6 +106,7 @@ class Responses:
             "score": score,
             "option": option,
             "probs": probs,
+            "logprobs": logprobs,
             "key": key,
             "n_options": n_options,
             "trials": trials,

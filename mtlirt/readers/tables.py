@@ -13,7 +13,7 @@ from mtlirt.data.wide import domain_rule
 from mtlirt.errors import InputError
 
 _SUFFIXES = (".csv", ".csv.gz", ".parquet", ".jsonl")
-_OPTIONAL = ("option", "probs", "key", "n_options", "trials")
+_OPTIONAL = ("option", "probs", "logprobs", "key", "n_options", "trials")
 _MISSING = ["", "NA", "N/A", "<NA>", "NaN", "nan", "null", "NULL", "None"]
 PREFIX = "prefix"
 
@@ -27,6 +27,7 @@ def read_responses(
     score: str = "score",
     option: str = "option",
     probs: str = "probs",
+    logprobs: str = "logprobs",
     key: str = "key",
     n_options: str = "n_options",
     trials: str = "trials",
@@ -40,8 +41,8 @@ def read_responses(
 
     Parameters
     ----------
-    model, domain, item, score, option, probs, key, n_options, trials : column names of a long table. The last five, and
-        domain, are used where present; a name you change must exist.
+    model, domain, item, score, option, probs, logprobs, key, n_options, trials : column names of a long table. The last
+        six, and domain, are used where present; a name you change must exist.
     domains : domain of each item, where the table has no domain column: "prefix" for the text before the first dot, or
         what `Responses.from_wide` takes. By default all items form one domain "all".
     model_info : as in `Responses.from_long`.
@@ -59,6 +60,7 @@ def read_responses(
         "score": score,
         "option": option,
         "probs": probs,
+        "logprobs": logprobs,
         "key": key,
         "n_options": n_options,
         "trials": trials,

@@ -105,7 +105,7 @@ def _over_sizes(means: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Slope, pd
             "theory": 0.0 if floor else -0.5,
             **_range(points["N"]),
         }
-        weights = np.square(points["mean"] / points["se"]).to_numpy()
+        weights = np.square((points["mean"] / points["se"]).to_numpy())
         yield about, partial(_slope_of_errors, log_n, weights), points
 
 

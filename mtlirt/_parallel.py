@@ -1,6 +1,8 @@
 """The only door to threads and processes."""
 
 import os
+import re
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +18,7 @@ from mtlirt._version import __version__
 from mtlirt.errors import InputError
 
 _ANSWER_WITHIN = 10  # seconds
+_ADDRESS = re.compile(r"\w+://(?P<host>[^/]+):(?P<port>\d+)/?")
 _LOOK_EVERY = 0.3  # seconds between two looks at what the processes have done
 
 Tick = Callable[[], None]
@@ -104,6 +107,19 @@ def _numbered(function: Callable[[Any], Any], number: int, task: Any, parent: in
         os._exit(1)
     _controller().limit(limits=1, user_api="blas")  # for good: other threads of a worker may be within a task
     return number, function(task)
+
+
+def check_scheduler(scheduler: object) -> None:
+    """InputError unless `scheduler` is None, or the address of something that answers."""
+    if scheduler is None:
+        return
+    match = _ADDRESS.fullmatch(scheduler) if isinstance(scheduler, str) else None
+    if match is None:
+        raise InputError(f"a scheduler's address looks like tcp://host:8786, not {scheduler!r}")
+    try:
+        socket.create_connection((match["host"], int(match["port"])), timeout=_ANSWER_WITHIN).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"no dask scheduler answers at {scheduler!r} ({error})") from error
 
 
 def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], scheduler: str) -> Iterator[tuple[int, Any]]:

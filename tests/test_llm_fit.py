@@ -45,7 +45,8 @@ def test_golden_minima_of_the_nrm(golden, minima, channel):
 def test_golden_llm_nrm(golden, minima):
     fit = mtlirt.fit_llm_nrm(golden, channel="soft", scale="prior", solver=LLMSolver(tol=1e-4))
     best = minima["llmnrm_soft_best"]["loss_total"]
-    assert fit.loss <= best * (1 + 1e-5)  # the best known minimum of several; thetas at 1e-4 leave less than that
+    # the best known of many minima, which differ in single items by 1e-5 to 1e-4 of the loss; another gate is 5e-3 away
+    assert fit.loss <= best * (1 + 1e-3)
     assert min(fit.settings["starts"]) == fit.loss
 
 
@@ -171,3 +172,49 @@ def test_simulated_answers_come_back():
     hard = mtlirt.simulate_llm_nrm(LLMNRMDesign(N=20, J=30, channel="hard", missing=0.2), seed=3).responses
     assert hard.blocks.probs is None
     assert 0.1 < 1 - hard.n_answers / 600 < 0.3
+
+
+def test_scores_of_an_llm_nrm_are_its_own():
+    """Traits and expected shares use each model's sharpness, positions and fallback."""
+    simulation = mtlirt.simulate_llm_nrm(LLMNRMDesign(N=60, J=150, options=(3, 5)), 4)
+    fit = mtlirt.fit_llm_nrm(simulation.responses)
+    again = fit.score(simulation.responses)
+    fitted, scored = (
+        np.sqrt(np.square(x.to_numpy() - simulation.truth.theta).mean()) for x in (fit.general, again["general"])
+    )
+    assert scored < 1.5 * fitted  # s, delta and rho are drawn to the fleet, which costs a little: .20 for .18
+    alone = fit.score(simulation.responses.subset(models=["m07"]))
+    assert alone["general"][0] == pytest.approx(again["general"][6], abs=1e-5)  # tolerance of the optimiser
+    scores = fit.scores("expected", se=True)
+    p, right = fit.predict(), fit.options.set_index(["domain", "item", "option"])["right"]
+    np.testing.assert_allclose(scores["general"], p.loc[:, right.to_numpy()].mean(axis=1), rtol=1e-9)
+    assert np.isfinite(scores["se:general"]).all()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"solver": mtlirt.Block()}, {"solver": "llm"}, {"sharpness": "yes"}, {"ridge": 1e-6}, {"scale": "big"}],
+)
+def test_bad_arguments(golden, arguments):
+    with pytest.raises(InputError):
+        mtlirt.fit_llm_nrm(golden, **arguments)
+
+
+def test_bad_use(golden):
+    with pytest.raises(InputError, match="needs a NominalFit"):
+        mtlirt.score_nrm(mtlirt.fit_mtl(golden, 0.0), golden)
+    nrm = mtlirt.fit_nrm(golden, channel="hard")
+    for theta in ([], [np.nan], "high", [[0.0]]):
+        with pytest.raises(InputError, match="theta must be"):
+            nrm.information(theta)
+    assert nrm.information(0.0).shape == (60, 5)
+    with pytest.raises(InputError, match="low must be below high"):
+        nrm.informative_distractors(2, -2)
+    with pytest.raises(InputError, match='go with scale="unit"'):
+        mtlirt.fit_nrm(golden, scale="prior", C=2.0)
+    with pytest.raises(InputError, match="at least one of"):
+        mtlirt.compare_channels(golden, models=())
+    with pytest.raises(InputError, match="seed must"):
+        mtlirt.simulate_llm_nrm(LLMNRMDesign(), -1)
+    many = mtlirt.simulate_llm_nrm(LLMNRMDesign(N=8, J=8, options=(30, 30)), 1).responses
+    assert mtlirt.fit_nrm(many).options["option"].iloc[29] == "29"

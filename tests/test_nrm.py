@@ -293,6 +293,55 @@ def test_path(golden):
     assert (np.diff(path.table["objective"]) <= 1e-9).all()
 
 
+def test_new_answers_need_not_say_how_many_options_there_are(golden):
+    fit = mtlirt.fit_nrm(golden, channel="hard")
+    table = golden.to_long().drop(columns=["probs", "n_options", "score"])
+    two = Responses.from_long(table[table["model"].isin(["m03", "m11"])], score=None, option="option", key="key")
+    scores = fit.score(two)
+    np.testing.assert_allclose(scores["general"], fit.general[["m03", "m11"]], atol=1e-4)  # traits are right to 1e-4
+
+
+def test_probabilities_and_keys_alone(golden):
+    table = golden.to_long()[["model", "domain", "item", "probs", "key"]]
+    responses = Responses.from_long(table, score=None, probs="probs", key="key")
+    np.testing.assert_array_equal(responses.scores, golden_argmax(golden))
+    assert mtlirt.fit_nrm(responses).loss == pytest.approx(mtlirt.fit_nrm(golden, channel="soft").loss, rel=1e-9)
+
+
+def golden_argmax(golden):
+    """Right where the most probable option is the key."""
+    long = golden.to_long()
+    right = [LETTERS[int(np.argmax(p))] == key for p, key in zip(long["probs"], long["key"], strict=True)]
+    return np.reshape(right, (golden.n_models, golden.n_items)).astype(float)
+
+
+def test_answers_given_twice_with_different_options_are_refused(golden):
+    table = golden.to_long()
+    wrong = table[(table["option"] != table["key"]) & (table["n_options"] > 3)].iloc[[0]]
+    other = next(x for x in "ABCD" if x not in (wrong["option"].iloc[0], wrong["key"].iloc[0]))
+    twice = pd.concat([table, wrong.assign(option=other)]).astype({"option": str})
+    with pytest.raises(InputError, match="given twice with different options"):
+        Responses.from_long(twice, score=None, option="option", key="key", n_options="n_options")
+    probs = [list(reversed(wrong["probs"].iloc[0]))]
+    with pytest.raises(InputError, match="given twice with different probabilities"):
+        Responses.from_long(pd.concat([table, wrong.assign(probs=probs)]), probs="probs", key="key")
+
+
+def test_empty_probabilities_are_none(golden):
+    table = golden.to_long().assign(probs=None)
+    responses = Responses.from_long(table, probs="probs", **LAW)
+    assert responses.blocks.probs is None
+    assert option_answers(responses, "auto").channel == "hard"
+
+
+def test_options_without_a_score_are_counted(golden):
+    table = golden.to_long()
+    table.loc[table.index[::13], "score"] = np.nan
+    lost = len(table.index[::13])
+    responses = Responses.from_long(table, option="option", key="key", n_options="n_options")
+    assert any(f"but no score, left out: {lost}" in note for note in responses.notes)
+
+
 @pytest.fixture
 def odd():
     """Answers with everything that an option model has to leave out."""

@@ -76,6 +76,11 @@ def test_a_small_study(tmp_path):
     assert slopes[0] < slopes[1]  # differing domains hold the error up
 
 
+def test_one_replication_has_slopes_without_intervals():
+    table = rates_table(made_up(rates_designs(), reps=1))
+    assert table["slope"].notna().all()
+
+
 def test_studies_without_rates(tmp_path):
     designs = [HeterogeneityDesign(h0=h0, N=20, sizes=(10,)) for h0 in (0.1, 0.2)]
     study = run_study(designs, out=tmp_path, reps=2, estimators=["separate", "pooled"])
@@ -90,6 +95,11 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("mtlirt.simulation.rates.rates_designs", lambda: designs)
     out = tmp_path / "out"
     command = ["mtlirt", "simulate", "rates", "--out", str(out), "--reps", "2"]
+    monkeypatch.setattr("sys.argv", [*command, "--estimator", "pooled"])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert not out.exists()
     monkeypatch.setattr("sys.argv", [*command, "--estimator", "pooled", "--estimator", "separate"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -276,7 +276,7 @@ def with_cell(column, row, value):
         (with_cell("model", 3, None), {}, ["'model'", "row 4"]),
         (with_cell("item", 0, np.nan), {}, ["'item'", "row 1"]),
         (pd.concat([LONG, LONG.assign(score=1 - LONG["score"])]), {}, ["6 answers", "(x, math, q1)", "row 7"]),
-        (LONG, {"score": None}, ["option and a key"]),
+        (LONG, {"score": None}, ["option (or probs) and a key"]),
         (LONG, {"option": "choice"}, ["'choice'"]),
         (option_table(("A", "?", *"BBBA")), {"option": "option"}, ["'option'", "row 2", "'?'"]),
         (option_table(("A", "1", *"BBBA")), {"option": "option"}, ["partly as letters"]),

@@ -128,6 +128,39 @@ def test_adam_is_the_reference_of_rmtl_on_two_replications(tmp_path, short_cv):
     np.testing.assert_allclose(adam["error"], same["error"], rtol=0.02)
 
 
+def _sorted_by_score(responses):
+    """A fit whose models and items come in another order."""
+    long = responses.to_long().astype(dict.fromkeys(("model", "domain", "item"), str)).sort_values("score")
+    return mtlirt.fit_mtl(mtlirt.Responses.from_long(long), np.inf)
+
+
+def test_estimates_are_matched_by_name(tmp_path):
+    ways = {"plain": lambda r: mtlirt.fit_mtl(r, np.inf), "sorted": _sorted_by_score}
+    study = run_study(DESIGNS[:1], out=tmp_path, reps=1, estimators=ways)
+    wide = study.pivot_table(index="domain", columns="estimator", values="error")
+    np.testing.assert_allclose(wide["sorted"], wide["plain"], rtol=1e-3)  # traits of both right to 1e-4
+
+
+def test_estimates_of_something_else_are_failed_rows(tmp_path):
+    ways = {
+        "half": lambda r: mtlirt.fit_mtl(r.subset(models=list(r.models[:30])), np.inf),
+        "domain": lambda r: mtlirt.fit_mtl(r.subset(domains=["d01"]), np.inf),
+        "nothing": lambda r: None,
+    }
+    study = run_study(DESIGNS[:1], out=tmp_path, reps=1, estimators=ways)
+    assert len(study) == 3
+    assert study["domain"].isna().all()
+    assert study["status"].str.contains("other models or domains|AttributeError").all()
+    with pytest.raises(InputError, match="no estimate to draw"):
+        mtlirt.plots.study_general(study)
+
+
+def test_mean_scores_with_gaps(tmp_path):
+    design = HeterogeneityDesign(h0=0.1, N=20, sizes=(5,), per_size=2, missing=0.6)
+    study = run_study([design], out=tmp_path, reps=2, estimators=["mean_score"])
+    assert study["error"].notna().all()
+
+
 def test_table(study):
     table = study_table(study, against="pooled")
     assert list(table.columns[:4]) == ["design", "h0", "estimator", "trait"]
@@ -152,6 +185,8 @@ def test_table(study):
         ({"reps": 0}, "reps must"),
         ({"seed": -1}, "seed must"),
         ({"n_jobs": 0}, "--jobs"),
+        ({"scheduler": "nonsense"}, "looks like tcp://host:8786"),
+        ({"scheduler": 5}, "looks like tcp://host:8786"),
     ],
 )
 def test_bad_studies(tmp_path, arguments, message):
@@ -183,7 +218,21 @@ def test_items_cross_validation_is_another_choice_of_lam(tmp_path, short_cv):
     assert (study.loc[study["estimator"] == "rmtl_items", "lam"] == cv.lam_min).all()
 
 
+@pytest.mark.parametrize("designs", [[], ["x"], DESIGNS[0].h0])
+def test_bad_designs(tmp_path, designs):
+    with pytest.raises(InputError, match="designs must be a list"):
+        run_study(designs, out=tmp_path / "out")
+    with pytest.raises(InputError):
+        HeterogeneityDesign(h0="a")
+    with pytest.raises(InputError):
+        HeterogeneityDesign(h0=0.1, sizes=(10.5,))
+    with pytest.raises(InputError, match="simulate draws from"):
+        simulate(3, 1)
+
+
 def test_bad_tables(study):
+    with pytest.raises(InputError, match="level must"):
+        study_table(study, against="pooled", level=2)
     with pytest.raises(InputError, match="no measure"):
         study_table(study, measure="beauty")
     with pytest.raises(InputError, match="no estimator 'rmtl'"):

@@ -43,7 +43,7 @@ def nrm(
     channel: Annotated[
         ChannelName, typer.Option(help="hard: chosen options. soft: probabilities. auto: soft where there are any.")
     ] = ChannelName.auto,
-    lam: Annotated[str, typer.Option(help="Penalty weight of mtl-nrm, as for fit.")] = "cv",
+    lam: Annotated[str | None, typer.Option(help="Penalty weight of mtl-nrm, as for fit; cv if not given.")] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,11 +55,16 @@ def nrm(
     lam is chosen by cross-validation, cv.csv and per_domain.csv.
     """
     from mtlirt.cli.output import check_folder
+    from mtlirt.errors import InputError
     from mtlirt.models.llm_nrm import fit_llm_nrm
-    from mtlirt.models.nrm import fit_mtl_nrm, fit_nrm
+    from mtlirt.models.nrm import NominalSettings, fit_mtl_nrm, fit_nrm
     from mtlirt.selection.cv import cv_mtl
+    from mtlirt.solvers.adam import Adam
+    from mtlirt.solvers.adam_options import AdamOptions
 
-    weight = weight_of(lam)
+    weight = weight_of("cv" if lam is None else lam)
+    if model is not ModelName.mtl_nrm and (lam is not None or how["resume"] is not None):
+        raise InputError("--lam and --resume go with --model mtl-nrm")
     check_folder(out, force)
     result: AnyFit
     more: dict[str, Any] = {}
@@ -68,8 +73,9 @@ def nrm(
         if model is ModelName.nrm:
             result = fit_nrm(table, channel=channel.value, solver=how["solver"])
         elif model is ModelName.llm_nrm:
-            result = fit_llm_nrm(table, channel=channel.value)
-        elif lam == "cv" and len(table.domains) > 1:
+            reference = AdamOptions() if isinstance(how["solver"], Adam) else None
+            result = fit_llm_nrm(table, channel=channel.value, solver=reference)
+        elif weight == "cv" and len(NominalSettings(channel=channel.value).prepare(table).domains) > 1:
             chosen = cv_mtl(table, model="nrm", channel=channel.value, **how)
             result, more = chosen.fit, curve(chosen)
         else:

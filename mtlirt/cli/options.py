@@ -96,13 +96,18 @@ class Study:
     scheduler: str | None
     resume: bool
 
-    def run(self, designs: list[Any]) -> Any:
-        """The frame of `run_study`; InputError if `out` holds a study and is not to be resumed."""
+    def run(self, designs: list[Any], files: tuple[str, ...]) -> Any:
+        """The frame of `run_study`; InputError if `out` holds a study, or one of `files`, and is not to be resumed."""
         from mtlirt.errors import InputError
         from mtlirt.simulation.study import run_study
 
-        if (self.out / "replications").exists() and not self.resume:
-            raise InputError(f"{self.out}: holds a study; add --resume to go on with it, or choose another --out")
+        if self.out.exists() and not self.out.is_dir():
+            raise InputError(f"{self.out}: is a file, not a folder; choose another --out")
+        held = [name for name in ("replications", "study.parquet", *files) if (self.out / name).exists()]
+        if held and not self.resume:
+            raise InputError(
+                f"{self.out}: holds a study ({', '.join(held)}); add --resume to go on with it, or choose another --out"
+            )
         return run_study(
             designs,
             out=self.out,

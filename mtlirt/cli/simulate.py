@@ -51,7 +51,7 @@ def heterogeneity(
 
     designs = [HeterogeneityDesign(h0=h, center=center.value) for h in [*h0, *(more or [])]]
     with talk(quiet, study.out):
-        frame = study.run(designs)
+        frame = study.run(designs, ("table.csv", "general.png", "domains.png"))
     table = study_table(frame, against=study.estimators[0])
     files: dict[str, Any] = {
         "table.csv": table,
@@ -72,11 +72,14 @@ def rates(study: Study, quiet: Quiet = False) -> None:
     Writes study.parquet, table.csv (means) and rates.csv (slopes).
     """
     from mtlirt.cli.output import write
+    from mtlirt.errors import InputError
     from mtlirt.simulation.rates import rates_designs, rates_table
     from mtlirt.simulation.summary import study_table
 
+    if not {"separate", "pooled"} <= set(study.estimators):
+        raise InputError("rates compare with the estimators separate and pooled: name both, or none")
     with talk(quiet, study.out):
-        frame = study.run(rates_designs())
+        frame = study.run(rates_designs(), ("table.csv", "rates.csv"))
     table = rates_table(frame)
     files = {"table.csv": study_table(frame, against=study.estimators[0]), "rates.csv": table}
     write(study.out, files)

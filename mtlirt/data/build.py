@@ -11,7 +11,7 @@ import pandas as pd
 
 from mtlirt.data.columns import names, numbers, one_per_item, option_codes, option_labels, show_rows
 from mtlirt.data.info import align_info, info_from_text, info_to_text
-from mtlirt.data.probs import probs_lists, probs_matrix, read_logprobs, read_probs
+from mtlirt.data.probs import most_probable, probs_lists, probs_matrix, read_logprobs, read_probs
 from mtlirt.data.responses import Blocks, Responses, compact, trim_labels
 from mtlirt.data.wide import EVERYTHING
 from mtlirt.errors import DataWarning, InputError
@@ -63,8 +63,8 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     notes: list[str] = []
     probs = _read_probs(df, columns, notes)
     options = _options(df, columns, layout, None if probs is None else probs[1], notes)
-    score = _scores(df, columns, layout, options, notes)
-    rows = _one_row_per_cell(layout, score, notes)
+    score = _scores(df, columns, layout, options, probs, notes)
+    rows = _one_row_per_cell(layout, score, options.option, probs, notes)
     blocks = Blocks(
         scores=_score_blocks(layout, rows, score),
         option=None if options.option is None else layout.fill(rows, options.option, -1),
@@ -92,8 +92,12 @@ def _read_probs(
     if probs is not None and logprobs is not None:
         raise InputError(f"columns {probs!r} and {logprobs!r}: give probabilities or log-probabilities, not both")
     if logprobs is not None:
-        return read_logprobs(df[logprobs], logprobs, notes)
-    return None if probs is None else read_probs(df[probs], probs)
+        flat, length = read_logprobs(df[logprobs], logprobs, notes)
+    elif probs is not None:
+        flat, length = read_probs(df[probs], probs)
+    else:
+        return None
+    return (flat, length) if length.any() else None
 
 
 def _score_blocks(layout: _Layout, rows: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -110,8 +114,9 @@ def _check_columns(df: pd.DataFrame, columns: Mapping[str, str | None]) -> None:
     twice = [c for c in columns.values() if c is not None and df.columns.tolist().count(c) > 1]
     if twice:
         raise InputError(f"column {twice[0]!r} appears twice")
-    if columns["score"] is None and (columns["option"] is None or columns["key"] is None):
-        raise InputError("without a score column both an option and a key column are needed")
+    answers = [columns[c] for c in ("option", "probs", "logprobs") if columns[c] is not None]
+    if columns["score"] is None and (not answers or columns["key"] is None):
+        raise InputError("without a score column both an option (or probs) and a key column are needed")
 
 
 def _layout(df: pd.DataFrame, columns: Mapping[str, str | None]) -> _Layout:
@@ -201,25 +206,34 @@ def _scores(
     columns: Mapping[str, str | None],
     layout: _Layout,
     options: _Options,
+    probs: tuple[np.ndarray, np.ndarray] | None,
     notes: list[str],
 ) -> np.ndarray:
-    """(rows,) scores with NaN for missing."""
-    matches = None
-    if options.option is not None and columns["key"] is not None:
-        row_key = options.key[layout.row_item]
+    """(rows,) scores with NaN for missing; without a score column those of the option, or of the most probable one."""
+    row_key = options.key[layout.row_item]
+    matches = np.full(len(row_key), np.nan)
+    if options.option is not None:
         matches = np.where((options.option < 0) | (row_key < 0), np.nan, options.option == row_key)
+    likely = np.full(len(row_key), -1) if probs is None else most_probable(*probs)
     if columns["score"] is None:
-        assert matches is not None
-        return np.asarray(matches)
+        return np.where(np.isnan(matches) & (likely >= 0) & (row_key >= 0), likely == row_key, matches)
     score = numbers(df[columns["score"]], str(columns["score"]), 0, 1, "0 to 1")
-    if matches is not None:
-        differ = int((~np.isnan(matches) & ~np.isnan(score) & (matches != score)).sum())
-        if differ:
-            notes.append(f"scores kept although they differ from (option == key): {differ:,}")
+    unscored = int((np.isnan(score) & (~np.isnan(matches) | (likely >= 0))).sum())
+    if unscored:
+        notes.append(f"answers with an option or probabilities but no score, left out: {unscored:,}")
+    differ = int((~np.isnan(matches) & ~np.isnan(score) & (matches != score)).sum())
+    if differ:
+        notes.append(f"scores kept although they differ from (option == key): {differ:,}")
     return score
 
 
-def _one_row_per_cell(layout: _Layout, score: np.ndarray, notes: list[str]) -> np.ndarray:
+def _one_row_per_cell(
+    layout: _Layout,
+    score: np.ndarray,
+    option: np.ndarray | None,
+    probs: tuple[np.ndarray, np.ndarray] | None,
+    notes: list[str],
+) -> np.ndarray:
     """Rows with a score, one per cell; equal repeats are dropped and counted, unequal ones an error."""
     rows = np.flatnonzero(~np.isnan(score))
     taken = np.zeros(layout.shape[0] * layout.shape[1], dtype=bool)
@@ -227,22 +241,36 @@ def _one_row_per_cell(layout: _Layout, score: np.ndarray, notes: list[str]) -> n
     if taken.sum() == len(rows):
         return rows
     repeated = pd.Series(layout.cell[rows]).duplicated().to_numpy()
-    first = np.full(len(taken), np.nan)
-    first[layout.cell[rows][::-1]] = score[rows][::-1]
-    unequal = rows[first[layout.cell[rows]] != score[rows]]
-    if len(unequal):
-        shown = []
-        for r in unequal[:3]:
-            i, j = divmod(int(layout.cell[r]), layout.shape[1])
-            shown.append(f"({layout.models[i]}, {layout.domain[j]}, {layout.item[j]}) at row {r + 1}")
-        raise InputError(
-            f"{len(unequal):,} answers are given twice with different scores: {'; '.join(shown)}; keep one row per "
-            "model, domain and item, or average them and give the number of runs"
-        )
+    first = np.zeros(len(taken), dtype=np.intp)
+    first[layout.cell[rows][::-1]] = rows[::-1]
+    before = first[layout.cell[rows]]
+    _refuse(layout, rows[score[before] != score[rows]], "scores")
+    if option is not None:
+        _refuse(layout, rows[option[before] != option[rows]], "options")
+    if probs is not None:
+        flat, length = probs
+        start = np.cumsum(length) - length
+        again = zip(before[repeated], rows[repeated], strict=True)
+        cells = [(flat[start[b] : start[b] + length[b]], flat[start[r] : start[r] + length[r]]) for b, r in again]
+        _refuse(layout, rows[repeated][[not np.array_equal(x, y) for x, y in cells]], "probabilities")
     text = f"rows dropped because they repeat an answer with the same score: {int(repeated.sum()):,}"
     notes.append(text)
     warnings.warn(text, DataWarning, stacklevel=5)
     return rows[~repeated]
+
+
+def _refuse(layout: _Layout, unequal: np.ndarray, what: str) -> None:
+    """InputError if some rows repeat an answer with other scores, options or probabilities."""
+    if not len(unequal):
+        return
+    shown = []
+    for r in unequal[:3]:
+        i, j = divmod(int(layout.cell[r]), layout.shape[1])
+        shown.append(f"({layout.models[i]}, {layout.domain[j]}, {layout.item[j]}) at row {r + 1}")
+    raise InputError(
+        f"{len(unequal):,} answers are given twice with different {what}: {'; '.join(shown)}; keep one row per "
+        "model, domain and item, or average scores and give the number of runs"
+    )
 
 
 def _trials(

@@ -65,6 +65,20 @@ def read_logprobs(column: pd.Series, name: str, notes: list[str]) -> tuple[np.nd
     return np.concatenate([s / s.sum() for s in shares]) if told else np.zeros(0), length
 
 
+def most_probable(flat: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """(rows,) the option with the largest probability, the first of equals; -1 where there are none."""
+    out = np.full(len(length), -1, dtype=np.int64)
+    owner = np.repeat(np.arange(len(length)), length)
+    start = np.cumsum(length) - length
+    there = length > 0
+    top = np.zeros(len(length))
+    if there.any():
+        top[there] = np.maximum.reduceat(flat, start[there])
+    at = np.flatnonzero(flat == top[owner])[::-1]
+    out[owner[at]] = at - start[owner[at]]
+    return out
+
+
 def _cell(value: object, missing: float | None = None) -> np.ndarray | None:
     """The numbers of one cell, none of them if it is missing, None if it cannot be read. Single numbers that are not
     there count as `missing`, or cannot be read if that is not given."""

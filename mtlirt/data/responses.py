@@ -81,7 +81,8 @@ class Responses:
         Parameters
         ----------
         model, domain, item, score : column names. domain=None puts all items into one domain "all". Scores lie in
-            [0, 1]; missing scores are missing answers. score=None with option and key takes option == key.
+            [0, 1]; missing scores are missing answers. score=None with option and key takes option == key, with probs
+            and key whether the most probable option is the key.
         option, key : chosen and right option, letters A-Z or 0-based whole numbers. "+" (several) and "-" (none) are
             missing, and counted in the notes.
         probs : list column (or lists written as JSON text) with the probabilities of all options, n_options of them.

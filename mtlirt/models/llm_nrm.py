@@ -91,7 +91,12 @@ def fit_llm_nrm(
     one_of("scale", scale, ("unit", "prior"))
     one_of("objective", objective, ("ridge", "paper"))
     base = LLMObjective() if scale == "unit" else LLMObjective.free()
-    base = LLMObjective.paper() if objective == "paper" else replace(base, ridge=number("ridge", ridge, 1e-6, 1e3))
+    base = LLMObjective.paper() if objective == "paper" else replace(base, ridge=number("ridge", ridge, 1e-3, 1e3))
+    for name, value in (("sharpness", sharpness), ("position", position), ("fallback", fallback)):
+        if value not in (True, False, None):
+            raise InputError(f"{name} must be True, False or None, not {value!r}")
+    if solver is not None and not isinstance(solver, LLMSolver | AdamOptions):
+        raise InputError(f"solver must be LLMSolver(...) or AdamOptions(...), not {solver!r}")
     chosen = solver or (AdamOptions() if objective == "paper" else LLMSolver())
     if objective == "paper" and not isinstance(chosen, AdamOptions):
         raise InputError('objective="paper" has no minimiser: it goes with AdamOptions, which stops after its steps')

@@ -25,7 +25,7 @@ from mtlirt.solvers.solution import Solution
 
 Model = Literal["2pl", "nrm"]
 RIDGE = 0.04
-_RIDGES = (1e-6, 1e3)
+_RIDGES = (1e-3, 1e3)  # with less, slopes of separable items outgrow the grid
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ def fit_nrm(
     responses : answers with options (or probabilities) and keys. Items without a key, with fewer than two options or
         never answered are left out; an answer without an option is missing; both are counted in the fit's notes.
     channel : "hard" the chosen option, "soft" the probabilities, "auto" soft where there are probabilities.
-    ridge : keeps slopes and intercepts of options that nobody chose finite; .04 is weak, a prior with variance 25.
+    ridge : keeps slopes and intercepts of options that nobody chose finite, .001 to 1000; .04 is weak, a prior with
+        variance 25, and too weak to predict well with a few dozen models (see `compare_channels`).
     scale : "unit" as above. "prior" drops the constraints on theta and adds sum theta**2 / 2, a N(0, 1) prior.
     objective : "paper" is equation 15 of the LLM-NRM paper, the prior without any ridge, by 2,500 steps of Adam; it has
         no minimiser (theta shrinks while slopes grow).
@@ -135,7 +136,8 @@ def fit_nrm(
     Convergence
     -----------
     At fixed items each option's log-sum-exp is tabulated as the 2PL's softplus is, so a sweep costs two products with
-    the answers; the objective never rises (see `Block`).
+    the answers; the objective never rises (see `Block`). With few models and items it has several minima, and nothing
+    says that the lowest was found.
 
     Raises
     ------
@@ -156,6 +158,8 @@ def fit_nrm(
     one_of("objective", objective, ("ridge", "paper"))
     settings = NominalSettings(solver, C, channel=channel, ridge=ridge, one_trait=True)
     if scale == "prior" or objective == "paper":
+        if (C, solver) != (4.0, BLOCK):
+            raise InputError('C and solver go with scale="unit" and objective="ridge"')
         from mtlirt.models.llm_nrm import fit_llm_nrm
 
         return fit_llm_nrm(
@@ -227,7 +231,7 @@ def fit_mtl_nrm(
     settings = NominalSettings(solver, C, missing_weight, penalty_weights, channel, ridge)
     prepared = settings.prepare(responses)
     if isinstance(lam, str) and lam == "cv":
-        fit = _cross_validated(prepared, settings)
+        fit = _cross_validated(responses, len(prepared.domains), settings)
         report_status(fit, on_fail)
         return fit
     lam = penalty_weight(lam)
@@ -240,13 +244,13 @@ def fit_mtl_nrm(
     return fit
 
 
-def _cross_validated(prepared: Responses, settings: NominalSettings) -> NominalFit:
+def _cross_validated(responses: Responses, n_domains: int, settings: NominalSettings) -> NominalFit:
     how: dict[str, Any] = {**vars(settings)}
     del how["one_trait"]
-    if len(prepared.domains) == 1:
-        return fit_mtl_nrm(prepared, 0.0, **how, on_fail="ignore")
+    if n_domains == 1:
+        return fit_mtl_nrm(responses, 0.0, **how, on_fail="ignore")
     from mtlirt.selection.cv import cv_mtl
 
-    chosen = cv_mtl(prepared, model="nrm", **how).fit
+    chosen = cv_mtl(responses, model="nrm", **how).fit
     assert isinstance(chosen, NominalFit)
     return chosen

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from mtlirt.errors import InputError
 from mtlirt.simulation.study import GENERAL
 from mtlirt.simulation.summary import check_measure, varying_fields
 
@@ -58,6 +59,8 @@ def study_domains(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
 
 
 def _boxes(rows: pd.DataFrame, study: pd.DataFrame, measure: str, traits: str, ax: Axes | None) -> Axes:
+    if rows.empty:
+        raise InputError("the study holds no estimate to draw")
     if ax is None:
         from matplotlib import pyplot
 

@@ -146,7 +146,8 @@ def _long(table: pd.DataFrame, columns: dict[str, str], domains: Any, model_info
     for name in (*_OPTIONAL, "domain"):
         if columns[name] == name and name not in table.columns:
             used[name] = None
-    if columns["score"] == "score" and "score" not in table.columns and used["option"] and used["key"]:
+    told = used["option"] or used["probs"] or used["logprobs"]
+    if columns["score"] == "score" and "score" not in table.columns and told and used["key"]:
         used["score"] = None
     if used["domain"] is None and domains is not None:
         if columns["item"] not in table.columns:

@@ -47,6 +47,8 @@ def score_nrm(fit: NominalFit, responses: Responses, *, use: Use = "all") -> pd.
     Source: LLM-NRM paper, "Ability Estimation from Incorrect Responses" and table 3.
     """
     one_of("use", use, ("all", "binary", "incorrect"))
+    if not isinstance(fit, NominalFit):
+        raise InputError(f"score_nrm needs a NominalFit, not {type(fit).__name__}")
     if "mtl" in fit.settings["verb"]:
         raise InputError("score_nrm scores one trait; use fit.score() for domain traits")
     problem, a, c = nominal_problem(fit, responses)

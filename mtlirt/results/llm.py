@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _STARTS = (-1.0, 0.0, 1.0)  # of theta: the gate makes the posterior have several modes
 _LEAST_SD = 0.05  # a fleet whose models all behave alike still leaves new ones some room
 _TINY = 1e-300
+_LIMITS = {"ftol": 1e-15, "gtol": 1e-7, "maxiter": 1000, "maxfun": 2000}  # tight: all models are scored in one go
 _H = 1e-3
 
 
@@ -42,10 +43,14 @@ def llm_parameters(fit: NominalFit) -> LLMParameters:
     return LLMParameters(fit.general.to_numpy(), log_s, delta, rho, gate["w0"], float(np.log(gate["kappa"])), a, c)
 
 
-def llm_probabilities(fit: NominalFit, rows: np.ndarray, models: np.ndarray) -> np.ndarray:
-    """(len(rows), K, len(models)) probabilities of the options of some items, 0 beyond their own, for some models."""
+def llm_probabilities(
+    fit: NominalFit, rows: np.ndarray, models: np.ndarray, theta: np.ndarray | None = None
+) -> np.ndarray:
+    """(len(rows), K, len(models)) probabilities of the options of some items, 0 beyond their own, for some models, at
+    their own traits or at theta (len(models),)."""
     at, goal = llm_parameters(fit), llm_objective(fit)
     own = {name: getattr(at, name)[models] for name in ("theta", "log_s", "delta", "rho")}
+    own |= {} if theta is None else {"theta": theta}
     side = model_side(replace(at, **own), goal)
     number, key = fit.items["n_options"].to_numpy()[rows], fit.bank[2][rows]
     out = np.zeros((len(rows), at.a.shape[1], len(models)))
@@ -101,7 +106,8 @@ def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.n
     for theta in _STARTS:
         start = np.zeros((N, len(fleet.mean)))
         start[:, 0] = (theta - fleet.mean[0]) / fleet.sd[0]
-        found = fleet.mean + fleet.sd * minimize(total, start.ravel(), jac=True, method="L-BFGS-B").x.reshape(N, -1)
+        end = minimize(total, start.ravel(), jac=True, method="L-BFGS-B", options=_LIMITS).x
+        found = fleet.mean + fleet.sd * end.reshape(N, -1)
         loss = posterior(found)[0]
         better = loss < lowest
         best[better], lowest[better] = found[better], loss[better]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,8 @@ class NominalFit(TraitFit):
     Attributes
     ----------
     theta, general, loss, penalty, lam, lam_max, fused, status, trace, settings, log_likelihood, data : as of `Fit`. A
-        model with one trait has it in every domain's column. The loss includes the ridge on a and c.
+        model with one trait has it in every domain's column; with scale="prior" it is not standardised, and in the
+        LLM-NRM no box holds it. The loss includes the ridge on a and c.
     items : frame with domain, item, key, n_options, n_answers, mean_score (share of the key) and flag ("all right",
         "all wrong" or empty).
     options : frame, one row per option: domain, item, option, a, c, right (is it the key), share (mean share chosen).
@@ -65,7 +66,10 @@ class NominalFit(TraitFit):
 
     def expected(self, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Expected share right per domain at `traits` (models x domains), and its derivative."""
-        share, slope = {}, {}
+        share: dict[Any, np.ndarray] = {}
+        slope: dict[Any, np.ndarray] = {}
+        if self.model_parameters is not None:
+            return self._expected_llm(traits)
         for domain, rows in self.items.groupby("domain", sort=False):
             theta = traits[domain].to_numpy()
             p, a = self._curves(rows.index.to_numpy(), theta)
@@ -74,6 +78,20 @@ class NominalFit(TraitFit):
             share[domain] = right.mean(axis=0)
             slope[domain] = (right * (a[np.arange(len(rows)), self._key[rows.index]][:, None] - mean)).mean(axis=0)
         return pd.DataFrame(share, index=traits.index), pd.DataFrame(slope, index=traits.index)
+
+    def _expected_llm(self, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The same at each model's sharpness, positions and fallback; derivatives by central differences."""
+        from mtlirt.results.llm import llm_probabilities
+
+        models, h = self.models.get_indexer(traits.index), 1e-4
+        parts: dict[float, dict[Any, np.ndarray]] = {-h: {}, 0.0: {}, h: {}}
+        for domain, rows in self.items.groupby("domain", sort=False):
+            j = rows.index.to_numpy()
+            for step, shares in parts.items():
+                p = llm_probabilities(self, j, models, traits[domain].to_numpy() + step)
+                shares[domain] = p[np.arange(len(j)), self._key[j]].mean(axis=0)
+        low, here, high = (pd.DataFrame(shares, index=traits.index) for shares in parts.values())
+        return here, (high - low) / (2 * h)
 
     def predict(self, responses: Responses | None = None) -> pd.DataFrame:
         """Probabilities of all options: frame models x (domain, item, option); missing where theta is.
@@ -105,7 +123,7 @@ class NominalFit(TraitFit):
         if not len(found):
             raise InputError(f"there is no item {item!r} in domain {domain!r}")
         C = self.settings["C"]
-        at = np.linspace(-C, C, 101) if theta is None else np.asarray(theta, dtype=np.float64)
+        at = np.linspace(-C, C, 101) if theta is None else _traits(theta)
         p, _ = self._curves(found.to_numpy(), at)
         names = self.options["option"].iloc[slice(*self._bounds[[found[0], found[0] + 1]])]
         return pd.DataFrame(
@@ -126,7 +144,7 @@ class NominalFit(TraitFit):
         """
         binary, wrong = np.empty(len(self.items)), np.empty(len(self.items))
         for domain, rows in self.items.groupby("domain", sort=False):
-            at = self.theta[domain].dropna().to_numpy() if theta is None else np.asarray(theta, dtype=np.float64)
+            at = self.theta[domain].dropna().to_numpy() if theta is None else _traits(theta)
             j = rows.index.to_numpy()
             split = information_split(at, self._a[j], self._c[j], self._own[j], self._key[j])
             binary[j], wrong[j] = split.binary.mean(axis=1), split.wrong.mean(axis=1)
@@ -137,7 +155,8 @@ class NominalFit(TraitFit):
         """What the choice among wrong options adds to right or wrong: frame domain, binary, wrong, gain.
 
         Means over the items of each domain; gain = wrong / binary, a ratio of means. The last two rows are "all items"
-        (the ratio of the means over all items) and "mean of domains" (the mean of the domains' gains).
+        (the ratio of the means over all items) and "mean of domains" (the mean of the domains' gains, which has no
+        information of its own).
         """
         table = self.information(theta).groupby("domain", sort=False)[["binary", "wrong"]].mean().reset_index()
         table["gain"] = table["wrong"] / table["binary"]
@@ -190,6 +209,8 @@ class NominalFit(TraitFit):
         for domain, rows in self.items.groupby("domain", sort=False):
             trait, j = self.theta[domain].dropna(), rows.index.to_numpy()
             ends = (trait.min() if low is None else low, trait.max() if high is None else high)
+            if not ends[0] < ends[1]:
+                raise InputError(f"informative_distractors: low must be below high, not {ends[0]!r} and {ends[1]!r}")
             start, end = on_top(self._a[j], self._c[j], self._own[j], *ends)
             item, option = np.nonzero((start < end) & (np.arange(self._a.shape[1]) != self._key[j][:, None]))
             table = self.options.loc[self._bounds[j[item]] + option, ["domain", "item", "option"]]
@@ -245,3 +266,14 @@ class NominalFit(TraitFit):
         logit = self._a[rows, :, None] * at + np.where(self._own[rows], self._c[rows], -np.inf)[:, :, None]
         p = np.exp(logit - logit.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True), self._a[rows]
+
+
+def _traits(theta: object) -> np.ndarray:
+    """(M,) finite traits; InputError for anything else."""
+    try:
+        at = np.atleast_1d(np.asarray(theta, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"theta must be numbers ({error})") from error
+    if at.ndim != 1 or not len(at) or not np.isfinite(at).all():
+        raise InputError("theta must be one or more finite numbers")
+    return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from mtlirt.errors import InputError
 from mtlirt.results import tables
 from mtlirt.results.base import as_array
 from mtlirt.results.fit import Fit
+from mtlirt.results.llm import llm_ability
 from mtlirt.solvers.ability import abilities
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 def score(fit: Fit | NominalFit, responses: Responses) -> pd.DataFrame:
     """See `Fit.score`."""
+    if not isinstance(fit, Fit) and fit.model_parameters is not None:
+        return _score_llm(fit, responses)
     problem, a, d = _binary(fit, responses) if isinstance(fit, Fit) else nominal_problem(fit, responses)
     answers = problem.answers_per_model
     silent = responses.models[answers.sum(axis=0) == 0]
@@ -49,6 +52,15 @@ def score(fit: Fit | NominalFit, responses: Responses) -> pd.DataFrame:
     return table
 
 
+def _score_llm(fit: NominalFit, responses: Responses) -> pd.DataFrame:
+    """One trait for all domains, each new model's sharpness, positions and fallback estimated with it."""
+    problem, _, _ = nominal_problem(fit, responses)
+    theta, _ = llm_ability(fit, problem, "all")
+    columns = {tables.column_of(domain): theta for domain in fit.domains}
+    table = pd.DataFrame({"model": responses.models, "general": theta, **columns})
+    return table.assign(n_answers=problem.answers_per_model.sum(axis=0).astype(np.int64))
+
+
 def _binary(fit: Fit, responses: Responses) -> tuple[Problem, np.ndarray, np.ndarray]:
     """The new answers laid out on all fitted items, missing where not asked; slopes and intercepts."""
     positions = tables.item_positions(fit, responses)
@@ -59,15 +71,17 @@ def _binary(fit: Fit, responses: Responses) -> tuple[Problem, np.ndarray, np.nda
 
 def nominal_problem(fit: NominalFit, responses: Responses) -> tuple[OptionProblem, np.ndarray, np.ndarray]:
     """The same for options, with slopes and intercepts (J, K)."""
-    answers = option_answers(responses, fit.settings["channel"])
+    answers = option_answers(_with_fitted_options(fit, responses), fit.settings["channel"])
     silent = responses.models.difference(answers.responses.models)
     if len(silent):
         raise InputError(f"score: no option from {len(silent)} of the models, such as {silent[0]!r}")
     items = answers.responses.items
     positions = tables.item_positions(fit, answers.responses)
     fitted = fit.items.iloc[positions]
-    for column in ("key", "n_options"):
-        differ = np.flatnonzero(items[column].astype(str).to_numpy() != fitted[column].astype(str).to_numpy())
+    keys = items["key"].astype(str).to_numpy() != fitted["key"].astype(str).to_numpy()
+    differing = items["n_options"].to_numpy(dtype=np.int64) != fitted["n_options"].to_numpy()
+    for column, wrong in (("key", keys), ("n_options", differing)):
+        differ = np.flatnonzero(wrong)
         if len(differ):
             row = items.iloc[differ[0]]
             raise InputError(
@@ -78,19 +92,29 @@ def nominal_problem(fit: NominalFit, responses: Responses) -> tuple[OptionProble
     scores = np.full((N, len(number)), np.nan)
     scores[:, positions] = np.concatenate(answers.right, axis=1)
     a, c, key = fit.bank
-    groups = []
+    kind = answers.groups[0].target.dtype
+    of_number = {K: np.flatnonzero(number == K) for K in np.unique(number)}
+    targets = {K: np.zeros((len(items), K, N), dtype=kind) for K, items in of_number.items()}
     for given in answers.groups:
-        K = given.target.shape[1]
-        of_K = np.flatnonzero(number == K)
-        target = np.zeros((len(of_K), K, N), dtype=given.target.dtype)
-        target[np.searchsorted(of_K, positions[given.items])] = given.target
-        groups.append(OptionGroup(of_K, key[of_K], target))
-    for K in set(number) - {group.target.shape[1] for group in groups}:
-        of_K = np.flatnonzero(number == K)
-        groups.append(OptionGroup(of_K, key[of_K], np.zeros((len(of_K), K, N), dtype=np.uint8)))
+        for item, target in zip(positions[given.items], given.target, strict=True):
+            K = number[item]
+            targets[K][np.searchsorted(of_number[K], item)] = target
+    groups = [OptionGroup(items, key[items], targets[K]) for K, items in of_number.items()]
     binary = _laid_out(fit, scores)
     shared = {f.name: getattr(binary, f.name) for f in fields(Problem)}
     return OptionProblem(**shared, groups=tuple(groups), ridge=float(fit.settings["ridge"])), a, c
+
+
+def _with_fitted_options(fit: NominalFit, responses: Responses) -> Responses:
+    """Items with the number of options they had in the fit: a table that does not say it shows only those chosen."""
+    if responses.blocks.probs is not None:
+        return responses
+    fitted = fit.items.set_index(["domain", "item"])["n_options"]
+    index = pd.MultiIndex.from_frame(responses.items[["domain", "item"]])
+    own = responses.items["n_options"].fillna(0).to_numpy(dtype=np.int64)
+    known = fitted.reindex(index).fillna(0).to_numpy(dtype=np.int64)
+    items = responses.items.assign(n_options=pd.Series(np.maximum(own, known), dtype="Int64"))
+    return replace(responses, items=items)
 
 
 def _laid_out(fit: TraitFit, scores: np.ndarray) -> Problem:

@@ -20,6 +20,7 @@ from mtlirt.core.start import cold_start
 from mtlirt.data import Responses
 from mtlirt.data.options import Channel
 from mtlirt.data.splits import check_folds, make_split
+from mtlirt.errors import InputError
 from mtlirt.models.nrm import RIDGE, NominalSettings
 from mtlirt.solvers.block import Block
 from mtlirt.solvers.llm_nrm import solve_from_starts
@@ -68,8 +69,11 @@ def compare_channels(
     >>> list(compare_channels(answers, folds=3)["model"])
     ['2pl', 'nrm']
     """
+    models = [models] if isinstance(models, str) else list(models)
     for name in models:
         one_of("models", name, tuple(_FITTERS))
+    if not models:
+        raise InputError(f"models must name at least one of {', '.join(_FITTERS)}")
     folds, seed = check_folds(folds, seed)
     n_jobs = check_jobs(n_jobs)
     settings = NominalSettings(channel=channel, ridge=ridge, one_trait=True)

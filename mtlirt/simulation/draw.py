@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from mtlirt._arguments import whole
 from mtlirt.core.problem import row_chunks
 from mtlirt.data import Responses
 from mtlirt.data.checks import same_layout
@@ -73,7 +75,9 @@ def simulate(
     >>> simulate(HeterogeneityDesign(h0=0.2, N=30, per_size=1), seed=1).responses.n_items
     450
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
+    if not isinstance(source, Fit) and not hasattr(source, "truth"):
+        raise InputError(f"simulate draws from a design or a fit, not from {type(source).__name__}")
     if isinstance(source, Fit):
         truth, missing = Truth(source.theta, source.general, source.items[["domain", "item", "a", "d"]]), 0.0
     elif like is not None:
@@ -86,6 +90,15 @@ def simulate(
             raise InputError("like has other models or items (or another order) than the fit")
         scores[~np.concatenate([observed(block) for block in like.blocks.scores], axis=1)] = -1
     return Simulation(_responses(truth, scores), truth)
+
+
+def generator(seed: object) -> np.random.Generator:
+    """A generator from a seed, 0 or more, or itself; InputError for anything else."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, Sequence) and not isinstance(seed, str):
+        return np.random.default_rng([whole("seed", part, 0) for part in seed])
+    return np.random.default_rng(whole("seed", seed, 0))
 
 
 def _scores(truth: Truth, missing: float, rng: np.random.Generator) -> np.ndarray:

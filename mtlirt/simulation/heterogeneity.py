@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from mtlirt._arguments import require
+from mtlirt._arguments import number, require, whole
 from mtlirt.core.angle import line_median
 from mtlirt.core.projection import project
 from mtlirt.simulation.draw import Truth
@@ -51,10 +51,14 @@ class HeterogeneityDesign:
     missing: float = 0.0
 
     def __post_init__(self) -> None:
+        number("h0", self.h0, 0, 1)
+        whole("N", self.N, 1)
+        whole("per_size", self.per_size, 1)
+        for size in self.sizes if isinstance(self.sizes, tuple | list) else (self.sizes,):
+            whole("an entry of sizes", size, 2)
         checks = (
             (0 <= self.h0 < 1, f"h0 must lie in [0, 1), not {self.h0}"),
-            (min(self.sizes, default=0) >= 2, "sizes must hold numbers of items, 2 or more"),
-            (self.per_size >= 1, f"per_size must be 1 or more, not {self.per_size}"),
+            (isinstance(self.sizes, tuple) and len(self.sizes) > 0, "sizes must be a tuple of numbers of items"),
             (self.n_domains + 2 <= self.N, f"N must be at least {self.n_domains + 2}, the number of domains + 2"),
             (self.center in _CENTRES, f"center must be one of {', '.join(_CENTRES)}, not {self.center!r}"),
             (0 <= self.missing < 1, f"missing must lie in [0, 1), not {self.missing}"),

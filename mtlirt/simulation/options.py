@@ -13,7 +13,10 @@ from mtlirt.data import Responses
 from mtlirt.data.columns import option_labels
 from mtlirt.data.responses import Blocks
 from mtlirt.data.wide import EVERYTHING
+from mtlirt.simulation.draw import generator
 from mtlirt.simulation.llm_nrm import LLMNRMDesign, draw
+
+_LETTERS = 26  # items with more options have numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ def simulate_llm_nrm(design: LLMNRMDesign, seed: int | np.random.Generator) -> O
     >>> simulate_llm_nrm(LLMNRMDesign(N=10, J=20), seed=1).responses
     Responses: 10 models x 20 items in 1 domains, 200 answers (0.0% missing)
     """
-    truth, groups = draw(design, np.random.default_rng(seed))
+    truth, groups = draw(design, generator(seed))
     models = pd.Index([f"m{i:0{len(str(design.N))}d}" for i in range(1, design.N + 1)], name="model")
     return OptionSimulation(_responses(models, groups, design.channel == "soft"), truth)
 
@@ -44,7 +47,8 @@ def _responses(models: pd.Index, groups: list[OptionGroup], soft: bool) -> Respo
     key, n_options = np.zeros((2, J), dtype=np.int64)
     for group in groups:
         key[group.items], n_options[group.items] = group.key, group.target.shape[1]
-    labels = option_labels(int(n_options.max()), letters=True)
+    largest = int(n_options.max())
+    labels = option_labels(largest, letters=largest <= _LETTERS)
     offset = np.concatenate([[0], np.cumsum(n_options)])
     option = np.full((N, J), -1, dtype=np.int16)
     probs = np.full((N, offset[-1]) if soft else (0, 0), np.nan, dtype=np.float32)

@@ -150,9 +150,11 @@ def _weights(points: pd.DataFrame) -> np.ndarray:
 
 
 def _slope(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Weighted least squares over the finite points."""
+    """Weighted least squares over the finite points, unweighted where the weights are not known."""
     known = np.isfinite(y)
     x, y, w = x[known], y[known], weights[known]
+    if not (np.isfinite(w) & (w > 0)).all():
+        w = np.ones_like(x)
     if len(x) < 2:
         return np.nan
     centred = x - np.average(x, weights=w)

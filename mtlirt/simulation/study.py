@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import kendalltau, spearmanr
 
 from mtlirt._arguments import whole
-from mtlirt._parallel import as_done, check_jobs
+from mtlirt._parallel import as_done, check_jobs, check_scheduler
 from mtlirt._progress import count
 from mtlirt._version import __version__
 from mtlirt.core.angle import sines
@@ -65,7 +65,7 @@ def run_study(
         infinity), "mean_score" (standardised share right), "rmtl_items" (lam by cross-validation over items) and "adam"
         (rmtl by the paper's solver, cross-validation and all; it takes so much longer that only the first two
         replications of the first design have it); or a mapping from names to functions Responses -> Fit. None of them
-        sees the truth.
+        sees the truth. A function that changes under an old name is not noticed in finished work.
     seed : replication r of design i draws from SeedSequence(seed, spawn_key=(i, r)), whatever else runs.
     n_jobs : processes, -1 for one per core. The numbers do not depend on it.
     scheduler : address of a running dask scheduler, "tcp://host:port", whose workers (with this version of mtlirt) run
@@ -92,6 +92,8 @@ def run_study(
     16
     """
     reps, seed, n_jobs = whole("reps", reps, 1), whole("seed", seed, 0), check_jobs(n_jobs)
+    designs = _designs(designs)
+    check_scheduler(scheduler)
     chosen = _estimators(estimators)
     key = {
         "work": "run_study",
@@ -115,6 +117,13 @@ def run_study(
     study = pd.concat(frames.values(), ignore_index=True)
     write_frame(Path(out) / "study.parquet", study)
     return study
+
+
+def _designs(given: Sequence[Design]) -> list[Design]:
+    designs = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not designs or not all(isinstance(x, HeterogeneityDesign | LeaderboardDesign) for x in designs):
+        raise InputError("designs must be a list of HeterogeneityDesign(...) or LeaderboardDesign(...)")
+    return designs
 
 
 def _estimators(given: Sequence[str] | Mapping[str, Estimator]) -> dict[str, Estimator | None]:
@@ -156,7 +165,7 @@ class _Replication:
         """Rows of the table."""
         data, folds = np.random.SeedSequence(self.seed, spawn_key=(self.design_number, self.number)).spawn(2)
         simulation = simulate(self.design, np.random.default_rng(data))
-        shared = _Shared(simulation.responses, int(folds.generate_state(1)[0]))
+        shared = _Shared(simulation.responses, simulation.truth, int(folds.generate_state(1)[0]))
         about = {"design": self.design_number, **_fields(self.design), "replication": self.number}
         rows: list[dict[str, Any]] = []
         for estimator, own in self.estimators.items():
@@ -164,15 +173,13 @@ class _Replication:
                 continue
             began = time.perf_counter()
             try:
-                estimate = _of_fit(own(simulation.responses)) if own else getattr(shared, estimator)()
+                estimate = _of_fit(own(simulation.responses), simulation.truth) if own else getattr(shared, estimator)()
+                seconds = time.perf_counter() - began
+                errors = _errors(estimate, simulation.truth)
             except Exception as error:  # whatever a replication dies of is a row of the table
                 rows.append({**about, "estimator": estimator, "status": f"{type(error).__name__}: {error}"})
                 continue
-            seconds = time.perf_counter() - began
-            rows += [
-                {**about, "estimator": estimator, **row, "seconds": seconds}
-                for row in _errors(estimate, simulation.truth)
-            ]
+            rows += [{**about, "estimator": estimator, **row, "seconds": seconds} for row in errors]
         return pd.DataFrame(rows).reindex(columns=[*about, *MEASURED])
 
 
@@ -185,6 +192,7 @@ class _Shared:
     """The built-in estimators of one data set; the cross-validation is run once."""
 
     responses: Responses
+    truth: Truth
     seed: int
 
     @cached_property
@@ -192,10 +200,10 @@ class _Shared:
         return cv_mtl(self.responses, seed=self.seed)
 
     def rmtl(self) -> Estimate:
-        return _of_fit(self.cv.fit)
+        return _of_fit(self.cv.fit, self.truth)
 
     def rmtl_items(self) -> Estimate:
-        return _of_fit(cv_mtl(self.responses, scheme="items", seed=self.seed).fit)
+        return _of_fit(cv_mtl(self.responses, scheme="items", seed=self.seed).fit, self.truth)
 
     def separate(self) -> Estimate:
         return self._end(0.0)
@@ -204,19 +212,30 @@ class _Shared:
         return self._end(np.inf)
 
     def adam(self) -> Estimate:
-        return _of_fit(cv_mtl(self.responses, seed=self.seed, solver=Adam()).fit)
+        return _of_fit(cv_mtl(self.responses, seed=self.seed, solver=Adam()).fit, self.truth)
 
     def mean_score(self) -> Estimate:
-        shares = np.array([np.nanmean(as_float(self.responses.block(d)), axis=1) for d in self.responses.domains])
-        return Estimate(standardise(shares), standardise(shares.mean(axis=0)[None])[0], np.nan, "")
+        blocks = [as_float(self.responses.block(d)) for d in self.responses.domains]
+        count = np.array([(~np.isnan(block)).sum(axis=1) for block in blocks])
+        shares = np.array([np.nansum(block, axis=1) for block in blocks]) / np.maximum(count, 1)
+        answered = count > 0
+        theta = np.where(answered, standardise(shares, answered), np.nan)
+        general = shares.sum(axis=0) / answered.sum(axis=0)
+        return Estimate(theta, standardise(general[None])[0], np.nan, "")
 
     def _end(self, lam: float) -> Estimate:
         known = "cv" in self.__dict__
-        return _of_fit(self.cv.path.at(lam) if known else fit_mtl(self.responses, lam, on_fail="ignore"))
+        fit = self.cv.path.at(lam) if known else fit_mtl(self.responses, lam, on_fail="ignore")
+        return _of_fit(fit, self.truth)
 
 
-def _of_fit(fit: TraitFit) -> Estimate:
-    return Estimate(fit.theta.to_numpy().T, fit.general.to_numpy(), fit.lam, fit.status.name)
+def _of_fit(fit: TraitFit, truth: Truth) -> Estimate:
+    """The fit's traits in the order of the truth's models and domains."""
+    models, domains = truth.theta.index, truth.theta.columns
+    theta, general = fit.theta.reindex(index=models, columns=domains), fit.general.reindex(models)
+    if set(fit.models) != set(models) or set(fit.domains) != set(domains):
+        raise InputError("the estimator's fit has other models or domains than the answers")
+    return Estimate(theta.to_numpy().T, general.to_numpy(), fit.lam, fit.status.name)
 
 
 def _errors(estimate: Estimate, truth: Truth) -> list[dict[str, Any]]:
@@ -225,8 +244,10 @@ def _errors(estimate: Estimate, truth: Truth) -> list[dict[str, Any]]:
     true = np.vstack([truth.theta.to_numpy().T, truth.general.to_numpy()])
     rows: list[dict[str, Any]] = []
     for name, x, y in zip(names, np.vstack([estimate.theta, estimate.general]), true, strict=True):
-        there = ~np.isnan(x)
+        there = np.isfinite(x)
         x, y = x[there], y[there]
+        if len(x) < 2 or not np.ptp(x):
+            raise InputError(f"the estimate of {name!r} has fewer than two different values")
         rows.append(
             {
                 "domain": name,

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from mtlirt._arguments import number
 from mtlirt.errors import InputError
 from mtlirt.simulation.study import GENERAL, MEASURED, MEASURES, REFERENCE
 
@@ -34,11 +35,12 @@ def study_table(
     InputError if the measure or the estimator is not in the study.
     """
     check_measure(study, measure)
+    number("level", level, 0.01, 0.9999)
     if against not in set(study["estimator"]):
         raise InputError(f"the study has no estimator {against!r}; it has {', '.join(study['estimator'].unique())}")
     varying = varying_fields(study)
     rows = []
-    for number, part in study.groupby("design", sort=False):
+    for design, part in study.groupby("design", sort=False):
         labels = {c: part[c].iloc[0] for c in varying}
         done = part[part["domain"].notna()]
         failed = part[part["domain"].isna()].groupby("estimator").size()
@@ -53,7 +55,7 @@ def study_table(
                 reach = student.ppf((1 + level) / 2, max(len(paired) - 1, 1)) * difference_se
                 rows.append(
                     {
-                        "design": number,
+                        "design": design,
                         **labels,
                         "estimator": estimator,
                         "trait": trait,

@@ -131,6 +131,9 @@ print(pro_fit.information_gain().round(2).to_string(index=False))
 print("\n".join(pro_fit.data.notes))
 
 # %% [markdown]
+# With a ridge of 1 the wrong options add .84 of what right or wrong tells, from .53 in biology to 1.40 in law, where the wrong options
+# are written to be near misses.
+#
 # ## Scores from wrong answers alone
 #
 # The same bank scores models from all they chose, from right or wrong, or from their wrong answers only:
@@ -142,6 +145,6 @@ for use in ("all", "binary", "incorrect"):
     print(f"{use:10} Spearman with the fitted trait {rho:.2f}")
 
 # %% [markdown]
-# These models were in the fit, so the agreement is flattering; the point is that wrong answers alone rank them almost as well.
+# These models were in the fit, so the agreement is flattering; the point is that wrong answers alone rank them as well.
 # Where probabilities of all options are known, `channel="soft"` uses them, and `mtlirt.fit_llm_nrm` separates a model's sharpness,
 # its liking for positions and its guessing from its ability.

@@ -49,6 +49,16 @@ def check_jobs(n_jobs: object) -> int:
     return jobs
 
 
+def _processes(n_jobs: object) -> int:
+    """How many processes there will be: 1 where -1 finds one core, or where this is itself a task."""
+    jobs = check_jobs(n_jobs)
+    if jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(jobs))
+
+
 def run_tasks(
     function: Callable[[Any, Tick], Any],
     tasks: Sequence[Any],
@@ -60,7 +70,7 @@ def run_tasks(
     Each task calls tick() whenever a step of its work is done; `advance` is told the number of ticks. BLAS runs on one
     thread in every task, so the numbers do not depend on n_jobs.
     """
-    n_jobs = check_jobs(n_jobs)
+    n_jobs = _processes(n_jobs)
     if n_jobs == 1 or len(tasks) == 1:
         with one_blas_thread():
             return [function(task, _silent if advance is None else lambda: advance(1)) for task in tasks]
@@ -83,7 +93,7 @@ def as_done(
     They run on `n_jobs` processes as in `run_tasks`, or on the workers of a running dask scheduler at the address
     `scheduler`. A task whose worker dies is run by another.
     """
-    n_jobs = check_jobs(n_jobs)
+    n_jobs = _processes(n_jobs)
     if scheduler is not None:
         yield from _on_cluster(function, tasks, scheduler)
     elif n_jobs == 1 or len(tasks) == 1:
@@ -103,8 +113,8 @@ def _calls(function: Callable[[Any], Any], tasks: Sequence[Any], parent: int | N
 
 
 def _numbered(function: Callable[[Any], Any], number: int, task: Any, parent: int | None) -> tuple[int, Any]:
-    if parent is not None and os.getppid() != parent:
-        os._exit(1)
+    if parent is not None:
+        _stop_orphan(parent)
     _controller().limit(limits=1, user_api="blas")  # for good: other threads of a worker may be within a task
     return number, function(task)
 
@@ -159,6 +169,12 @@ def _silent() -> None:
     """Nobody counts."""
 
 
+def _stop_orphan(parent: int) -> None:
+    """End this process if it was started by `parent` and that has gone; a task may also run in `parent` itself."""
+    if parent not in (os.getpid(), os.getppid()):
+        os._exit(1)
+
+
 class _Tick:
     """Counts across processes: every tick appends one byte to a file. A process whose parent has gone stops."""
 
@@ -166,8 +182,7 @@ class _Tick:
         self.path, self.parent = path, os.getpid()
 
     def __call__(self) -> None:
-        if os.getppid() != self.parent:
-            os._exit(1)
+        _stop_orphan(self.parent)
         if self.path is not None:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             os.write(handle, b".")

@@ -13,7 +13,7 @@ from test_nrm import LAW, table_of
 
 import mtlirt
 from mtlirt import AdamOptions, InputError, LLMNRMDesign, LLMSolver, Responses
-from mtlirt.results.llm import _likelihood, llm_objective, llm_parameters
+from mtlirt.results.llm import _Fleet, _likelihood, llm_objective, llm_parameters
 from mtlirt.results.scoring import nominal_problem
 
 
@@ -189,6 +189,33 @@ def test_scores_of_an_llm_nrm_are_its_own():
     p, right = fit.predict(), fit.options.set_index(["domain", "item", "option"])["right"]
     np.testing.assert_allclose(scores["general"], p.loc[:, right.to_numpy()].mean(axis=1), rtol=1e-9)
     assert np.isfinite(scores["se:general"]).all()
+
+
+def test_absent_components_stay_absent_in_scoring(golden):
+    """A fit with positions only gives new models no sharpness of their own."""
+    fit = mtlirt.fit_llm_nrm(golden, channel="hard")
+    assert fit.settings["components"] == ["position"]
+    fleet = _Fleet.of(llm_parameters(fit), llm_objective(fit))
+    K = llm_parameters(fit).delta.shape[1]
+    assert (fleet.sd[2 : 2 + K] > 0).all()
+    assert (fleet.sd[[1, *range(2 + K, 2 + 2 * K)]] == 0).all()
+    assert "on the box" not in str(fit.summary())
+    assert "sharpness=False, position=True, fallback=False" in str(fit.summary())
+    assert np.isfinite(mtlirt.score_nrm(fit, golden)["se"]).all()
+
+
+def test_traits_beyond_the_box_of_other_fits_are_scored(golden):
+    """Without a box the fitted traits may lie anywhere, and new ones up to one more than the largest."""
+    fit = mtlirt.fit_nrm(golden, channel="hard", scale="prior")
+    far = replace(fit, general=fit.general * 3, theta=fit.theta * 3)
+    far.options["a"] /= 3
+    top = far.general.idxmax()
+    assert far.general[top] > 5
+    for scores in (
+        far.score(golden).set_index("model")["general"],
+        mtlirt.score_nrm(far, golden).set_index("model")["theta"],
+    ):
+        assert scores[top] > 4.1
 
 
 @pytest.mark.parametrize(

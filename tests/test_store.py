@@ -1,5 +1,7 @@
 """Finished work on disk, and work on several processes."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -105,3 +107,16 @@ def test_errors_come_through(n_jobs):
 def test_bad_n_jobs(n_jobs):
     with pytest.raises(mtlirt.InputError, match="n_jobs"):
         run_tasks(_square, [1, 2], n_jobs)
+
+
+def test_one_core_is_this_process():
+    """Where -1 finds a single core the tasks run here, and nobody ends the process for having no parent of its kind."""
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "import mtlirt\n"
+        "design = mtlirt.HeterogeneityDesign(h0=0.3, N=30, sizes=(15, 20), per_size=1)\n"
+        "print(mtlirt.cv_mtl(mtlirt.simulate(design, 1).responses, lams=[3.0], folds=2, n_jobs=-1).lam_min)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) >= 0

@@ -181,7 +181,7 @@ def test_table(study):
     ("arguments", "message"),
     [
         ({"estimators": ["magic"]}, "no estimator 'magic'"),
-        ({"estimators": "rmtl"}, "no estimator 'rmtl'"),
+        ({"estimators": []}, "at least one estimator"),
         ({"reps": 0}, "reps must"),
         ({"seed": -1}, "seed must"),
         ({"n_jobs": 0}, "--jobs"),

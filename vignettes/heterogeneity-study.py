@@ -64,7 +64,8 @@ if FULL:
 # The shape is the paper's. Separate estimation errs by .28 whatever `h0` is, because 50 to 100 items measure a trait no better.
 # Complete pooling errs by .09 where the domains hardly differ and by .28 at `h0` = .5: the bias has caught up with the sampling
 # error. R-MTL is at or below both at every `h0`, and far below both at .4 and .5. The general trait is found by all three within
-# .003 of one another; only the mean score, which knows no slopes, is .01 worse. The paired differences are small and sure:
+# .0033 of one another; only the mean score, which knows no slopes, is .01 worse. The paired differences at `h0` = .5, with their
+# intervals: R-MTL's domain traits are surely better, its general trait as good as the separate fits'.
 
 # %%
 differences = means[(means["estimator"] != "rmtl") & (means["h0"] == 0.5)]
@@ -86,12 +87,14 @@ print(differences[["estimator", "trait", "difference", "low", "high"]].round(4).
 #
 # Cross-validation over cells asks how well a missing answer is filled in. Folds over items ask how well a trait estimated on some
 # items explains the others, with the slopes and intercepts of those fitted to it. For the error of the traits that is the better
-# question, it costs no more, and it nearly finds the best lam: .155, .179 and .197 at `h0` = .3, .4 and .5.
+# question, it costs less (3.8 seconds a replication against 5.1, `benchmarks/README.md`), and it nearly finds the best lam: .155, .179 and .197 at `h0` = .3, .4 and .5.
 
 # %%
 by_items = mtlirt.run_study(designs, out=WORK / "items", reps=reps(50), estimators=["rmtl_items"], n_jobs=JOBS)
 both = pd.concat([study[study["replication"] < reps(50)], by_items])
-comparison = kept("items", mtlirt.study_table(both[both["estimator"].isin(["rmtl", "rmtl_items", "pooled"])]))
+comparison = kept(
+    "items", mtlirt.study_table(both[both["estimator"].isin(["rmtl", "rmtl_items", "pooled"])]).drop(columns="seconds")
+)
 part = comparison[comparison["trait"] == "domains"]
 print(part.pivot_table(index="estimator", columns="h0", values="mean", sort=False).round(3).to_string())
 
@@ -100,10 +103,10 @@ print(part.pivot_table(index="estimator", columns="h0", values="mean", sort=Fals
 #
 # ## Extreme models
 #
-# The grid centre of the paper's design has no extreme models: |theta| stays below 2. Draw the centre from a normal distribution and
+# The grid centre of the paper's design has no extreme models: the centre stays below 2. Draw the centre from a normal distribution and
 # a few models stand out. The angle between two traits depends on their direction alone, and one long coordinate shared by all
 # traits makes all of them nearly parallel; so the penalty can be lowered by pushing the most extreme model outwards. The box
-# |theta| <= 4 stops it, but not before the general trait has paid: in the middle of the path its error is a fifth larger than at
+# |theta| <= 4 ends that, but the general trait has paid before: in the middle of the path its error is a fifth larger than at
 # complete pooling, while with the grid it hardly moves.
 
 # %%

@@ -3,7 +3,7 @@
 #
 # A wrong answer is scored 0, whichever it was. But a model that falls for the plausible distractor is not the model that falls for
 # the silly one. Nominal response models give every option its own slope and intercept. This vignette asks of two sets of real
-# answers what that is worth: LawBench (51 models, 1,500 items with four options in 3 domains; open-compass, Apache-2.0) and
+# answers what that is worth: LawBench (51 models, 1,500 items with four or five options in 3 domains; open-compass, Apache-2.0) and
 # MMLU-Pro (29 models, 12,032 items with up to ten options in 14 subjects; TIGER-AI-Lab, Apache-2.0).
 #
 # The numbers in the text are those of all answers. With the environment variable `VIGNETTE_MODELS` set a part of them runs in
@@ -89,9 +89,9 @@ print(table[["model", "binary_log_loss", "option_log_loss", "option_accuracy"]].
 # | NRM, ridge 1 | .562 | 1.292 | .453 |
 # | LLM-NRM, ridge 1 | .499 | 1.097 | .549 |
 #
-# The ridge decides. Six parameters an item from some twenty answers each are too many for the weak default: it hits the chosen
+# The ridge decides. Six to eight parameters an item from some twenty answers each are too many for the weak default: it hits the chosen
 # option more often than the 2PL and is still too sure of itself. With a ridge of 1 the NRM predicts better in *both* channels: the
-# wrong options help to predict right and wrong. Standard deviations over folds are .005 to .02, .006 to .01 and .002 to .006.
+# wrong options help to predict right and wrong. Standard deviations over folds are .004 to .02, .006 to .01 and .002 to .008.
 #
 # MMLU-Pro tells the same with fewer models and more options (a line takes up to a minute):
 #
@@ -131,8 +131,7 @@ print(pro_fit.information_gain().round(2).to_string(index=False))
 print("\n".join(pro_fit.data.notes))
 
 # %% [markdown]
-# With a ridge of 1 the wrong options add .84 of what right or wrong tells, from .53 in biology to 1.40 in law, where the wrong options
-# are written to be near misses.
+# With a ridge of 1 the wrong options add .84 of what right or wrong tells, from .53 in biology to 1.40 in law.
 #
 # ## Scores from wrong answers alone
 #

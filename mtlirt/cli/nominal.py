@@ -43,6 +43,7 @@ def nrm(
     channel: Annotated[
         ChannelName, typer.Option(help="hard: chosen options. soft: probabilities. auto: soft where there are any.")
     ] = ChannelName.auto,
+    ridge: Annotated[float, typer.Option(help="Of slopes and intercepts; raise it where models are few.")] = 0.04,
     lam: Annotated[str | None, typer.Option(help="Penalty weight of mtl-nrm, as for fit; cv if not given.")] = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -71,13 +72,13 @@ def nrm(
     with talk(quiet, how["resume"]):
         table = read()
         if model is ModelName.nrm:
-            result = fit_nrm(table, channel=channel.value, solver=how["solver"])
+            result = fit_nrm(table, channel=channel.value, ridge=ridge, solver=how["solver"])
         elif model is ModelName.llm_nrm:
             reference = AdamOptions() if isinstance(how["solver"], Adam) else None
-            result = fit_llm_nrm(table, channel=channel.value, solver=reference)
+            result = fit_llm_nrm(table, channel=channel.value, ridge=ridge, solver=reference)
         elif weight == "cv" and len(NominalSettings(channel=channel.value).prepare(table).domains) > 1:
-            chosen = cv_mtl(table, model="nrm", channel=channel.value, **how)
+            chosen = cv_mtl(table, model="nrm", channel=channel.value, ridge=ridge, **how)
             result, more = chosen.fit, curve(chosen)
         else:
-            result = fit_mtl_nrm(table, weight, channel=channel.value, solver=how["solver"])
+            result = fit_mtl_nrm(table, weight, channel=channel.value, ridge=ridge, solver=how["solver"])
     report(result, out, quiet, more)

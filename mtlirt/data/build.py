@@ -64,7 +64,8 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     probs = _read_probs(df, columns, notes)
     options = _options(df, columns, layout, None if probs is None else probs[1], notes)
     score = _scores(df, columns, layout, options, probs, notes)
-    rows = _one_row_per_cell(layout, score, options.option, probs, notes)
+    runs = None if columns["trials"] is None else df[columns["trials"]].to_numpy()
+    rows = _one_row_per_cell(layout, {"scores": score, "options": options.option, "trials": runs}, probs, notes)
     blocks = Blocks(
         scores=_score_blocks(layout, rows, score),
         option=None if options.option is None else layout.fill(rows, options.option, -1),
@@ -229,12 +230,13 @@ def _scores(
 
 def _one_row_per_cell(
     layout: _Layout,
-    score: np.ndarray,
-    option: np.ndarray | None,
+    told: Mapping[str, np.ndarray | None],
     probs: tuple[np.ndarray, np.ndarray] | None,
     notes: list[str],
 ) -> np.ndarray:
     """Rows with a score, one per cell; equal repeats are dropped and counted, unequal ones an error."""
+    score = told["scores"]
+    assert score is not None
     rows = np.flatnonzero(~np.isnan(score))
     taken = np.zeros(layout.shape[0] * layout.shape[1], dtype=bool)
     taken[layout.cell[rows]] = True
@@ -244,9 +246,10 @@ def _one_row_per_cell(
     first = np.zeros(len(taken), dtype=np.intp)
     first[layout.cell[rows][::-1]] = rows[::-1]
     before = first[layout.cell[rows]]
-    _refuse(layout, rows[score[before] != score[rows]], "scores")
-    if option is not None:
-        _refuse(layout, rows[option[before] != option[rows]], "options")
+    for what, values in told.items():
+        if values is not None:
+            one, other = values[before], values[rows]
+            _refuse(layout, rows[(one != other) & ~(pd.isna(one) & pd.isna(other))], what)
     if probs is not None:
         flat, length = probs
         start = np.cumsum(length) - length

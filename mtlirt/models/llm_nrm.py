@@ -62,8 +62,8 @@ def fit_llm_nrm(
         kappa. "prior" leaves the scale to a N(0, 1) prior on theta and the ridges, without priors on the gate.
     objective : "ridge" has ridges on a and c (`ridge`), log s, delta and rho (1 each) and a smooth difficulty index;
         the gate is started from w0 = -3 and -1, and the losses of both are in `settings["starts"]`. "paper" is
-        equation 15 to the letter, with a clamped index and no ridge: it has no minimiser, and goes with `AdamOptions`,
-        which stops after its steps.
+        equation 15 to the letter: a N(0, 1) prior on theta whatever `scale`, a clamped index and no ridge. It has no
+        minimiser, and goes with `AdamOptions`, which stops after its steps.
     solver : `LLMSolver` (default), or `AdamOptions`, the paper's.
     on_fail : as for `fit_nrm`.
 
@@ -93,8 +93,8 @@ def fit_llm_nrm(
     base = LLMObjective() if scale == "unit" else LLMObjective.free()
     base = LLMObjective.paper() if objective == "paper" else replace(base, ridge=number("ridge", ridge, 1e-3, 1e3))
     for name, value in (("sharpness", sharpness), ("position", position), ("fallback", fallback)):
-        if value not in (True, False, None):
-            raise InputError(f"{name} must be True, False or None, not {value!r}")
+        if value not in (True, False, None) or (value is None and name == "position"):
+            raise InputError(f"{name} must be True or False, not {value!r}")
     if solver is not None and not isinstance(solver, LLMSolver | AdamOptions):
         raise InputError(f"solver must be LLMSolver(...) or AdamOptions(...), not {solver!r}")
     chosen = solver or (AdamOptions() if objective == "paper" else LLMSolver())
@@ -117,7 +117,7 @@ def fit_llm_nrm(
         "verb": "fit_llm_nrm" if components else "fit_nrm",
         "channel": problem.channel,
         "ridge": goal.ridge,
-        "scale": scale,
+        "scale": "unit" if goal.unit else "prior",
         "objective": objective,
         "components": components,
         "solver": {"name": type(chosen).__name__, **vars(chosen)},

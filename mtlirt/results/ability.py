@@ -24,7 +24,8 @@ Use = Literal["all", "binary", "incorrect"]
 
 
 def score_nrm(fit: NominalFit, responses: Responses, *, use: Use = "all") -> pd.DataFrame:
-    """Traits of new models with the options held fixed: the mode of the posterior under a N(0, 1) prior.
+    """Traits of new models with the options held fixed: the mode of the posterior under a N(0, 1) prior, or for the
+    LLM-NRM under a normal prior with the fitted models' mean and spread.
 
     Parameters
     ----------
@@ -37,8 +38,9 @@ def score_nrm(fit: NominalFit, responses: Responses, *, use: Use = "all") -> pd.
 
     Returns
     -------
-    Frame with model, theta, se (of the mode, 1 / sqrt of the posterior's curvature; in the soft
-    channel it is not the sampling error of theta), n_answers, and n_wrong (sum of the shares of wrong options).
+    Frame with model, theta (within [-C, C], or within one more than the largest fitted trait), se (of the mode,
+    1 / sqrt of the posterior's curvature; in the soft channel it is not the sampling error of theta), n_answers, and
+    n_wrong (sum of the shares of wrong options).
 
     Raises
     ------
@@ -55,7 +57,7 @@ def score_nrm(fit: NominalFit, responses: Responses, *, use: Use = "all") -> pd.
     if fit.model_parameters is not None:
         theta, se = llm_ability(fit, problem, use)
     else:
-        C = float(fit.settings["C"])
+        C = max(float(fit.settings["C"]), float(fit.general.abs().max()) + 1)
         x = np.linspace(-C, C, 2 * round(C / _SPACING) + 1)
         theta, se = _mode(x, _log_likelihood(problem, x, a, c, use) - np.square(x) / 2)
     right, answers = problem.right_per_model.sum(axis=0), problem.answers_per_model.sum(axis=0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import minimize
 
 from mtlirt.core.llm_cells import ModelGradient, carried, evaluate, model_gradient
@@ -15,6 +14,7 @@ from mtlirt.core.options import OptionProblem
 from mtlirt.data import Responses
 from mtlirt.data.options import option_answers
 from mtlirt.errors import InputError
+from mtlirt.results.tables import item_positions
 
 if TYPE_CHECKING:
     from mtlirt.results.nominal import NominalFit
@@ -71,9 +71,11 @@ class _Fleet:
     sd: np.ndarray
 
     @classmethod
-    def of(cls, at: LLMParameters) -> _Fleet:
-        rows = _rows(at)
-        return cls(rows.mean(axis=0), np.maximum(rows.std(axis=0), _LEAST_SD))
+    def of(cls, at: LLMParameters, goal: LLMObjective) -> _Fleet:
+        """Of absent components the standard deviation is 0: new models have none either."""
+        rows, K = _rows(at), at.delta.shape[1]
+        on = np.repeat([True, goal.sharpness, goal.position, goal.fallback], [1, 1, K, K])
+        return cls(rows.mean(axis=0), np.where(on, np.maximum(rows.std(axis=0), _LEAST_SD), 0.0))
 
 
 def _rows(at: LLMParameters) -> np.ndarray:
@@ -88,15 +90,15 @@ def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.n
     problem : the new models' answers to the fitted items.  use : as in `score_nrm`.
     """
     goal, fleet_at = llm_objective(fit), llm_parameters(fit)
-    fleet, N = _Fleet.of(fleet_at), problem.n_models
+    fleet, N = _Fleet.of(fleet_at, goal), problem.n_models
 
     def posterior(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(N,) losses and their gradients (N, P)."""
         K = fleet_at.delta.shape[1]
         at = replace(fleet_at, theta=rows[:, 0], log_s=rows[:, 1], delta=rows[:, 2 : 2 + K], rho=rows[:, 2 + K :])
         loss, gradient = _likelihood(at, problem, goal, use)
-        off = (rows - fleet.mean) / fleet.sd
-        return loss + np.square(off).sum(axis=1) / 2, gradient + off / fleet.sd
+        off = (rows - fleet.mean) / np.where(fleet.sd > 0, fleet.sd, np.inf)
+        return loss + np.square(off).sum(axis=1) / 2, gradient + off / np.where(fleet.sd > 0, fleet.sd, np.inf)
 
     def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
         loss, gradient = posterior(fleet.mean + fleet.sd * flat.reshape(N, -1))
@@ -117,12 +119,13 @@ def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.n
     return best[:, 0], 1 / np.sqrt(np.maximum(curvature, 1e-12))
 
 
-def confidence_and_accuracy(responses: Responses, models: pd.Index) -> tuple[np.ndarray, np.ndarray]:
+def confidence_and_accuracy(fit: NominalFit, responses: Responses) -> tuple[np.ndarray, np.ndarray]:
     """(N,) mean of the largest probability, and share of answers whose most probable option is the key."""
     answers = option_answers(responses, "soft")
-    place = answers.responses.models.get_indexer(models)
+    item_positions(fit, answers.responses)
+    place = answers.responses.models.get_indexer(fit.models)
     if (place < 0).any():
-        raise InputError(f"calibration: no probabilities of model {models[place < 0][0]!r}")
+        raise InputError(f"calibration: no probabilities of model {fit.models[place < 0][0]!r}")
     top, right, n = np.zeros((3, len(place)))
     for group in answers.groups:
         target = group.target[:, :, place]

@@ -158,9 +158,10 @@ class NominalFit(TraitFit):
         (the ratio of the means over all items) and "mean of domains" (the mean of the domains' gains, which has no
         information of its own).
         """
-        table = self.information(theta).groupby("domain", sort=False)[["binary", "wrong"]].mean().reset_index()
+        items = self.information(theta)
+        table = items.groupby("domain", sort=False)[["binary", "wrong"]].mean().reset_index()
         table["gain"] = table["wrong"] / table["binary"]
-        everything = self.information(theta)[["binary", "wrong"]].mean()
+        everything = items[["binary", "wrong"]].mean()
         total = {"domain": "all items", **everything, "gain": everything["wrong"] / everything["binary"]}
         mean = {"domain": "mean of domains", "gain": table["gain"].mean()}
         return pd.concat([table, pd.DataFrame([total, mean])], ignore_index=True)
@@ -186,7 +187,7 @@ class NominalFit(TraitFit):
         from mtlirt.results.llm import confidence_and_accuracy
 
         table = self._own_parameters()[["model", "s"]].copy()
-        table["confidence"], table["accuracy"] = confidence_and_accuracy(responses, self.models)
+        table["confidence"], table["accuracy"] = confidence_and_accuracy(self, responses)
         return table.assign(overconfidence=table["confidence"] - table["accuracy"])
 
     def _own_parameters(self) -> pd.DataFrame:

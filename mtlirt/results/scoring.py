@@ -121,7 +121,10 @@ def _laid_out(fit: TraitFit, scores: np.ndarray) -> Problem:
     """The problem of scores (N, J) of all fitted items, NaN where not asked."""
     member = fit.items["domain"].to_numpy()
     blocks = [scores[:, member == domain] for domain in fit.domains]
-    return make_problem(blocks, as_array(fit.weights), as_array(fit.penalty_weights), float(fit.settings["C"]))
+    reach = float(fit.settings["C"])
+    if fit.settings.get("scale") == "prior":  # no box held the fitted traits
+        reach = max(reach, float(fit.general.abs().max()) + 1)
+    return make_problem(blocks, as_array(fit.weights), as_array(fit.penalty_weights), reach)
 
 
 def _general_of(fit: TraitFit, theta: np.ndarray) -> np.ndarray:

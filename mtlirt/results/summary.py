@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SMALL_N = 500  # below it one trait on the box carries 16/N > 3 % of its domain's squared norm
 _SHOWN_DOMAINS = 12
+_COMPONENTS = ("sharpness", "position", "fallback")
 _SHOWN_MODELS = 5
 _AGREE, _ODD = 0.1, 0.3  # sines; their squares, 1 % and 9 %, are the shares of a trait's variance off the general trait
 
@@ -103,7 +104,7 @@ def _facts(fit: Fit | NominalFit, table: pd.DataFrame) -> tuple[tuple[str, str],
         ("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly"),
         _items(fit),
         *_behaviour(fit),
-        ("Traits", f"{on_box:,} of {N * T:,} on the box |theta| = {C:g}"),
+        *([] if "scale" in fit.settings else [("Traits", f"{on_box:,} of {N * T:,} on the box |theta| = {C:g}")]),
         ("Ranking", f"Spearman {agreement:.3f} between general trait and mean score"),
         ("Verdict", verdict(fit, table)),
     )
@@ -113,11 +114,13 @@ def _call(fit: TraitFit) -> str:
     settings = fit.settings
     solver = dict(settings["solver"])
     name = solver.pop("name")
-    verb = settings.get("verb", "fit_mtl")
+    verb = "fit_llm_nrm" if "components" in settings else settings.get("verb", "fit_mtl")
     parts = [f"lam={fit.lam:g}"] if "mtl" in verb else []
     parts += [f"{k}={settings[k]!r}" for k in ("channel", "ridge", "scale", "objective") if k in settings]
     parts.append(f"solver={name}({', '.join(f'{k}={v!r}' for k, v in solver.items())})")
-    parts.append(f"C={settings['C']:g}")
+    parts += [f"{name}={name in settings['components']}" for name in _COMPONENTS if "components" in settings]
+    if "scale" not in settings:
+        parts.append(f"C={settings['C']:g}")
     if "mtl" in verb:
         parts.append(f"missing_weight={settings['missing_weight']!r}")
     return f"{verb}({', '.join(parts)})"
@@ -158,7 +161,7 @@ def _notes(fit: TraitFit) -> tuple[str, ...]:
     notes = []
     N, C = len(fit.theta), fit.settings["C"]
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())
-    if on_box and N < _SMALL_N:
+    if on_box and N < _SMALL_N and "mtl" in fit.settings.get("verb", "fit_mtl"):
         notes.append(
             f"Models on the box: {on_box}, and there are fewer than {_SMALL_N} models: a few extreme models steer "
             "the angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and "

@@ -32,7 +32,8 @@ class LLMNRMDesign:
     Parameters
     ----------
     N, J : numbers of models (at least 3) and items.
-    options : smallest and largest number of options of an item, each number equally likely; at least 2.
+    options : smallest and largest number of options of an item, each number equally likely; at least 2. The first item
+        has the largest.
     channel : "soft", answers are probabilities drawn from a Dirichlet distribution around the model's own;
         "hard", one option is drawn.
     concentration : of the Dirichlet distribution; the larger, the closer to the model's own probabilities.
@@ -40,6 +41,10 @@ class LLMNRMDesign:
     fallback : standard deviation of rho; 0 leaves out rho and the gate.
     w0, kappa : intercept and slope of the gate.
     missing : share of the cells left out, completely at random, in [0, 1).
+
+    Raises
+    ------
+    InputError for values outside these ranges.
     """
 
     N: int = 100
@@ -55,6 +60,8 @@ class LLMNRMDesign:
     missing: float = 0.0
 
     def __post_init__(self) -> None:
+        pair = isinstance(self.options, tuple) and len(self.options) == 2
+        require("LLMNRMDesign", [(pair, f"options must be a pair of numbers, not {self.options!r}")])
         low, high = self.options
         whole("N", self.N, 3)
         whole("J", self.J, 1)

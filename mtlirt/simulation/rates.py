@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from mtlirt._arguments import number
 from mtlirt.errors import InputError
 from mtlirt.simulation.heterogeneity import HeterogeneityDesign
 from mtlirt.simulation.study import GENERAL
-from mtlirt.simulation.summary import study_table
+from mtlirt.simulation.summary import study_table, varying_fields
 
 _FEWEST_POINTS = 3
 
@@ -73,6 +74,10 @@ def rates_table(study: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     ------
     InputError if the study has no three designs to lay a slope through, or lacks an estimator.
     """
+    number("level", level, 0.01, 0.9999)
+    other = set(varying_fields(study)) - {"N", "h0", "sizes"} if len(study) else set()
+    if other:
+        raise InputError(f"designs of a rates study differ in N = J_t and h0 alone, not in {', '.join(sorted(other))}")
     if "N" not in study or not {"separate", "pooled"} <= set(study["estimator"]):
         raise InputError("a rates study has HeterogeneityDesigns, and the estimators separate and pooled")
     fields = study.drop_duplicates("design").set_index("design")[["h0", "N"]]

@@ -131,9 +131,12 @@ def _estimators(given: Sequence[str] | Mapping[str, Estimator]) -> dict[str, Est
     if isinstance(given, Mapping):
         return dict(given)
     known = (*DEFAULT, "rmtl_items", REFERENCE)
-    unknown = [given] if isinstance(given, str) else [name for name in given if name not in known]
+    given = [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise InputError(f"there is no estimator {unknown[0]!r}; there are {', '.join(known)}")
+    if not given:
+        raise InputError(f"name at least one estimator of {', '.join(known)}")
     return dict.fromkeys(given)
 
 

@@ -39,15 +39,13 @@ class _Ratio:
     dd: np.ndarray
 
 
-def difficulty_index(
-    a: np.ndarray, c: np.ndarray, key: np.ndarray, options: np.ndarray, objective: LLMObjective
-) -> Difficulty:
+def difficulty_index(a: np.ndarray, c: np.ndarray, key: np.ndarray, objective: LLMObjective) -> Difficulty:
     """Eq. 10: b = num / den with num = log sum_{k != g} exp(c_k) - c_g and den = a_g - sum_{k != g} w_k a_k, w the
     softmax of the distractors' c, made safe as `objective.difficulty` says.
 
-    a, c : (I, K).  key : (I,).  options : (I, K) bool, True for an item's own options.
+    a, c : (I, K) of items with K options.  key : (I,).
     """
-    w, num, den = _margin(a, c, key, options)
+    w, num, den = _margin(a, c, key)
     ratio = _smooth(num, den, objective.eps) if objective.difficulty == "smooth" else _clamped(num, den)
     return Difficulty(ratio.b, *_chain(ratio, _by_margin(w, a, key)))
 
@@ -55,7 +53,7 @@ def difficulty_index(
 def difficulty_curvature(a: np.ndarray, c: np.ndarray, key: np.ndarray, objective: LLMObjective) -> np.ndarray:
     """(I, 2K, 2K) second derivatives of the index by (a, c) of items with K options."""
     K = a.shape[1]
-    w, num, den = _margin(a, c, key, np.ones(a.shape, dtype=bool))
+    w, num, den = _margin(a, c, key)
     ratio = _smooth(num, den, objective.eps) if objective.difficulty == "smooth" else _clamped(num, den)
     by_num, by_den = (x.reshape(len(a), 2 * K) for x in _by_margin(w, a, key))
     turned = w[:, :, None] * np.eye(K) - w[:, :, None] * w[:, None, :]
@@ -72,12 +70,10 @@ def difficulty_curvature(a: np.ndarray, c: np.ndarray, key: np.ndarray, objectiv
     return out
 
 
-def _margin(
-    a: np.ndarray, c: np.ndarray, key: np.ndarray, options: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _margin(a: np.ndarray, c: np.ndarray, key: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distractor weights (I, K), num and den (I,)."""
     rows = np.arange(len(a))
-    wrong = options.copy()
+    wrong = np.ones(a.shape, dtype=bool)
     wrong[rows, key] = False
     top = np.where(wrong, c, -np.inf).max(axis=1, keepdims=True)
     w = np.exp(np.where(wrong, c - top, -np.inf))

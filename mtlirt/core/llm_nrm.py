@@ -167,7 +167,7 @@ def loss_and_gradient(
         for some, target, observed in chunks(group):
             items = group.items[some]
             a, c = at.a[items, :K], at.c[items, :K]
-            index = difficulty_index(a, c, group.key[some], np.ones(a.shape, dtype=bool), objective)
+            index = difficulty_index(a, c, group.key[some], objective)
             cells = evaluate(models, a, c, index.b, target, observed)
             residual = residuals(models, cells, target, observed)
             by_a, by_c, by_b = item_gradient(models, cells, residual)
@@ -261,10 +261,16 @@ def probabilities(
     for K in np.unique(options.sum(axis=1)):
         some = np.flatnonzero(options.sum(axis=1) == K)
         a, c = at.a[some, :K], at.c[some, :K]
-        index = difficulty_index(a, c, key[some], options[some, :K], objective)
-        nothing = np.zeros((K, len(some), len(at.theta)))
-        out[:, some, :K] = evaluate(models, a, c, index.b, nothing, None).q.transpose(2, 1, 0)
+        out[:, some, :K] = option_shares(models, a, c, key[some], objective).transpose(2, 1, 0)
     return out
+
+
+def option_shares(
+    models: ModelSide, a: np.ndarray, c: np.ndarray, key: np.ndarray, objective: LLMObjective
+) -> np.ndarray:
+    """(K, I, N) probabilities of the options of I items with K options: a, c (I, K), key (I,)."""
+    nothing = np.zeros((a.shape[1], len(a), len(models.theta)))
+    return evaluate(models, a, c, difficulty_index(a, c, key, objective).b, nothing, None).q
 
 
 def as_vector(parameters: LLMParameters) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mtlirt.core.llm_cells import ModelGradient, carried, evaluate, model_gradient
-from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, chunks, difficulty_index, model_side
+from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, chunks, difficulty_index, model_side, option_shares
 from mtlirt.core.options import OptionProblem
 from mtlirt.data import Responses
 from mtlirt.data.options import option_answers
@@ -57,9 +57,7 @@ def llm_probabilities(
     for K in np.unique(number):
         some = np.flatnonzero(number == K)
         a, c = at.a[rows[some], :K], at.c[rows[some], :K]
-        b = difficulty_index(a, c, key[some], np.ones(a.shape, dtype=bool), goal).b
-        q = evaluate(side, a, c, b, np.zeros((K, len(some), len(models))), None).q
-        out[some, :K] = q.transpose(1, 0, 2)
+        out[some, :K] = option_shares(side, a, c, key[some], goal).transpose(1, 0, 2)
     return out
 
 
@@ -152,7 +150,7 @@ def _likelihood(
             target, seen = target[:, asked], seen[asked, :]
             items, key = group.items[some][asked], group.key[some][asked]
             a, c = at.a[items, :K], at.c[items, :K]
-            b = difficulty_index(a, c, key, np.ones(a.shape, dtype=bool), goal).b
+            b = difficulty_index(a, c, key, goal).b
             cells = evaluate(models, a, c, b, target, None if observed is None else observed[asked])
             own, by_logit = _of_use(cells.q, target, seen, key, use)
             loss += own.sum(axis=0)

@@ -9,9 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mtlirt._arguments import number, one_of, require, whole
-from mtlirt.core.llm_cells import evaluate
-from mtlirt.core.llm_difficulty import difficulty_index
-from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, model_side
+from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, model_side, option_shares
 from mtlirt.core.options import OptionGroup, centred
 
 _CHUNK_CELLS = 1_000_000
@@ -91,9 +89,7 @@ def draw(design: LLMNRMDesign, rng: np.random.Generator) -> tuple[LLMParameters,
         target = np.empty((len(items), K, design.N), dtype=np.float32 if design.channel == "soft" else np.uint8)
         for some in _pieces(len(items), K * design.N):
             a, c = truth.a[items[some], :K], truth.c[items[some], :K]
-            own = np.ones(a.shape, dtype=bool)
-            b = difficulty_index(a, c, key[items[some]], own, design.objective).b
-            q = evaluate(models, a, c, b, np.zeros((K, len(a), design.N)), None).q.transpose(1, 0, 2)
+            q = option_shares(models, a, c, key[items[some]], design.objective).transpose(1, 0, 2)
             target[some] = _answers(design, q, rng)
             if design.missing:
                 target[some] *= rng.random((len(a), 1, design.N)) >= design.missing

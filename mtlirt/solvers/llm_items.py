@@ -76,7 +76,7 @@ class ItemState:
 def item_state(models: ModelSide, chunk: Chunk, a: np.ndarray, c: np.ndarray, objective: LLMObjective) -> ItemState:
     """Everything about a chunk at given parameters, which are centred first."""
     a, c = a - a.mean(axis=1, keepdims=True), c - c.mean(axis=1, keepdims=True)
-    index = difficulty_index(a, c, chunk.key, np.ones(a.shape, dtype=bool), objective)
+    index = difficulty_index(a, c, chunk.key, objective)
     cells = evaluate(models, a, c, index.b, chunk.target, chunk.observed)
     value = cells.loss + objective.ridge / 2 * (np.square(a) + np.square(c)).sum(axis=1)
     return ItemState(a, c, index, cells, value)

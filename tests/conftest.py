@@ -92,3 +92,35 @@ def same_numbers(one: mtlirt.CVResult, other: mtlirt.CVResult) -> None:
         pd.testing.assert_frame_equal(x, y, check_exact=True)
     for x, y in zip(one.path.fits, other.path.fits, strict=True):
         np.testing.assert_array_equal(x.theta, y.theta)
+
+
+LETTERS = "ABCDEFGHIJ"
+LAW = {"score": None, "option": "option", "key": "key", "n_options": "n_options"}
+
+
+def table_of(chosen, key, K, domain, probs=None):
+    """A long table of answers (N, J)."""
+    N, J = chosen.shape
+    rows = [
+        {
+            "model": f"m{i:02d}",
+            "domain": domain[j],
+            "item": f"q{j:02d}",
+            "option": LETTERS[chosen[i, j]],
+            "key": LETTERS[key[j]],
+            "n_options": int(K[j]),
+            "probs": None if probs is None else probs[i, j, : K[j]].tolist(),
+        }
+        for i in range(N)
+        for j in range(J)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="session")
+def golden_options() -> mtlirt.Responses:
+    """The golden option data, hard and soft, in three domains."""
+    with np.load(shared("golden", "nrm.npz")) as z:
+        domain = [f"d{j % 3}" for j in range(len(z["K"]))]
+        table = table_of(z["hard"], z["key"], z["K"], domain, z["P"])
+    return mtlirt.Responses.from_long(table, probs="probs", **LAW)

@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import shared
+from conftest import LAW, shared, table_of
 from scipy.special import expit, softmax
-from test_nrm import LAW, table_of
 
 import mtlirt
 from mtlirt import AdamOptions, InputError, LLMNRMDesign, LLMSolver, Responses

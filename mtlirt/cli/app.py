@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from mtlirt.cli.nominal import nrm
 from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
 from mtlirt.cli.simulate import simulated
 from mtlirt.cli.talk import curve, report, say, talk
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     add_completion=False,

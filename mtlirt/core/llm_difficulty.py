@@ -46,7 +46,7 @@ def difficulty_index(a: np.ndarray, c: np.ndarray, key: np.ndarray, objective: L
     a, c : (I, K) of items with K options.  key : (I,).
     """
     w, num, den = _margin(a, c, key)
-    ratio = _smooth(num, den, objective.eps) if objective.difficulty == "smooth" else _clamped(num, den)
+    ratio = _ratio(num, den, objective)
     return Difficulty(ratio.b, *_chain(ratio, _by_margin(w, a, key)))
 
 
@@ -54,7 +54,7 @@ def difficulty_curvature(a: np.ndarray, c: np.ndarray, key: np.ndarray, objectiv
     """(I, 2K, 2K) second derivatives of the index by (a, c) of items with K options."""
     K = a.shape[1]
     w, num, den = _margin(a, c, key)
-    ratio = _smooth(num, den, objective.eps) if objective.difficulty == "smooth" else _clamped(num, den)
+    ratio = _ratio(num, den, objective)
     by_num, by_den = (x.reshape(len(a), 2 * K) for x in _by_margin(w, a, key))
     turned = w[:, :, None] * np.eye(K) - w[:, :, None] * w[:, None, :]
     off = a - (w * a).sum(axis=1, keepdims=True)
@@ -97,6 +97,10 @@ def _by_margin(w: np.ndarray, a: np.ndarray, key: np.ndarray) -> tuple[np.ndarra
 def _chain(ratio: _Ratio, by: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     both = ratio.n[:, None, None] * by[0] + ratio.d[:, None, None] * by[1]
     return both[:, 0], both[:, 1]
+
+
+def _ratio(num: np.ndarray, den: np.ndarray, objective: LLMObjective) -> _Ratio:
+    return _smooth(num, den, objective.eps) if objective.difficulty == "smooth" else _clamped(num, den)
 
 
 def _smooth(num: np.ndarray, den: np.ndarray, eps: float) -> _Ratio:

@@ -275,22 +275,23 @@ def option_shares(
 
 def as_vector(parameters: LLMParameters) -> np.ndarray:
     """What belongs to models, one after the other: N times (theta, log s, delta, rho), then w0 and log kappa."""
-    rows = np.concatenate(
-        [parameters.theta[:, None], parameters.log_s[:, None], parameters.delta, parameters.rho], axis=1
-    )
-    return np.concatenate([rows.ravel(), [parameters.w0, parameters.log_kappa]])
+    return np.concatenate([model_rows(parameters).ravel(), [parameters.w0, parameters.log_kappa]])
 
 
 def with_vector(parameters: LLMParameters, vector: np.ndarray) -> LLMParameters:
     """The parameters with `as_vector` replaced."""
-    N, K = parameters.delta.shape
-    rows = vector[:-2].reshape(N, 2 + 2 * K)
-    return replace(
-        parameters,
-        theta=rows[:, 0],
-        log_s=rows[:, 1],
-        delta=rows[:, 2 : 2 + K],
-        rho=rows[:, 2 + K :],
-        w0=float(vector[-2]),
-        log_kappa=float(vector[-1]),
+    moved = with_rows(parameters, vector[:-2].reshape(len(parameters.theta), -1))
+    return replace(moved, w0=float(vector[-2]), log_kappa=float(vector[-1]))
+
+
+def model_rows(parameters: LLMParameters) -> np.ndarray:
+    """(N, 2 + 2 Kmax) theta, log s, delta and rho of each model."""
+    return np.concatenate(
+        [parameters.theta[:, None], parameters.log_s[:, None], parameters.delta, parameters.rho], axis=1
     )
+
+
+def with_rows(parameters: LLMParameters, rows: np.ndarray) -> LLMParameters:
+    """The parameters with the models of `rows`, as `model_rows` gives them, in place of their own."""
+    K = parameters.delta.shape[1]
+    return replace(parameters, theta=rows[:, 0], log_s=rows[:, 1], delta=rows[:, 2 : 2 + K], rho=rows[:, 2 + K :])

@@ -10,9 +10,9 @@ that holds for the traits of a `Problem` holds here.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,6 +61,16 @@ class OptionProblem(Problem):
 
     groups: tuple[OptionGroup, ...]
     ridge: float
+
+    @classmethod
+    def of(cls, scores: Problem, groups: tuple[OptionGroup, ...], ridge: float) -> Self:
+        """The options of the answers whose shares of the key are the scores of a `Problem`."""
+        return cls(**_shared(scores), groups=groups, ridge=ridge)
+
+    @property
+    def scores(self) -> Problem:
+        """The binary problem of the same answers."""
+        return Problem(**_shared(self))
 
     @property
     def channel(self) -> str:
@@ -156,6 +166,11 @@ class OptionProblem(Problem):
     def at_bounds(self, a: np.ndarray) -> dict[str, float]:
         """Nothing: there are no bounds."""
         return {}
+
+
+def _shared(problem: Problem) -> dict[str, Any]:
+    """What both kinds of problem have, by name."""
+    return {f.name: getattr(problem, f.name) for f in fields(Problem)}
 
 
 def centred(x: np.ndarray, options: np.ndarray) -> np.ndarray:

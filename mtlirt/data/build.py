@@ -64,12 +64,12 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     probs = _read_probs(df, columns, notes)
     options = _options(df, columns, layout, None if probs is None else probs[1], notes)
     score = _scores(df, columns, layout, options, probs, notes)
-    runs = None if columns["trials"] is None else df[columns["trials"]].to_numpy()
+    runs = _runs(df, columns, score)
     rows = _one_row_per_cell(layout, {"scores": score, "options": options.option, "trials": runs}, probs, notes)
     blocks = Blocks(
         scores=_score_blocks(layout, rows, score),
         option=None if options.option is None else layout.fill(rows, options.option, -1),
-        trials=_trials(df, columns, layout, rows, score),
+        trials=None if runs is None else layout.fill(rows, np.nan_to_num(runs).astype(np.int32), 0),
         probs=None
         if probs is None
         else _probs(*probs, str(columns["probs"] or columns["logprobs"]), layout, rows, options.n_options),
@@ -276,9 +276,8 @@ def _refuse(layout: _Layout, unequal: np.ndarray, what: str) -> None:
     )
 
 
-def _trials(
-    df: pd.DataFrame, columns: Mapping[str, str | None], layout: _Layout, rows: np.ndarray, score: np.ndarray
-) -> tuple[np.ndarray, ...] | None:
+def _runs(df: pd.DataFrame, columns: Mapping[str, str | None], score: np.ndarray) -> np.ndarray | None:
+    """(rows,) numbers of runs, NaN where there is no answer; None without a column of them."""
     if columns["trials"] is None:
         return None
     column = df[columns["trials"]]
@@ -289,7 +288,7 @@ def _trials(
         raise InputError(
             f"column {columns['trials']!r}: " + show_rows(bad, column, "numbers of runs that do not fit the score")
         )
-    return layout.fill(rows, np.nan_to_num(runs).astype(np.int32), 0)
+    return runs
 
 
 def _probs(

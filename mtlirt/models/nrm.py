@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -58,8 +58,7 @@ class NominalSettings(Settings):
         """The estimation problem of prepared answers; InputError if they cannot be fitted."""
         answers = option_answers(responses, self.channel)
         scores = super().problem(replace(answers.responses, blocks=Blocks(answers.right)))
-        shared = {f.name: getattr(scores, f.name) for f in fields(Problem)}
-        return OptionProblem(**shared, groups=answers.groups, ridge=float(self.ridge))
+        return OptionProblem.of(scores, answers.groups, float(self.ridge))
 
     def weighted(self, problem: Problem) -> Problem:
         """All answers alike for one trait, else each domain as `missing_weight` says."""

@@ -9,7 +9,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mtlirt.core.llm_cells import ModelGradient, carried, evaluate, model_gradient
-from mtlirt.core.llm_nrm import LLMObjective, LLMParameters, chunks, difficulty_index, model_side, option_shares
+from mtlirt.core.llm_nrm import (
+    LLMObjective,
+    LLMParameters,
+    chunks,
+    difficulty_index,
+    model_rows,
+    model_side,
+    option_shares,
+    with_rows,
+)
 from mtlirt.core.options import OptionProblem
 from mtlirt.data import Responses
 from mtlirt.data.options import option_answers
@@ -71,14 +80,9 @@ class _Fleet:
     @classmethod
     def of(cls, at: LLMParameters, goal: LLMObjective) -> _Fleet:
         """Of absent components the standard deviation is 0: new models have none either."""
-        rows, K = _rows(at), at.delta.shape[1]
+        rows, K = model_rows(at), at.delta.shape[1]
         on = np.repeat([True, goal.sharpness, goal.position, goal.fallback], [1, 1, K, K])
         return cls(rows.mean(axis=0), np.where(on, np.maximum(rows.std(axis=0), _LEAST_SD), 0.0))
-
-
-def _rows(at: LLMParameters) -> np.ndarray:
-    """(N, 2 + 2K)."""
-    return np.concatenate([at.theta[:, None], at.log_s[:, None], at.delta, at.rho], axis=1)
 
 
 def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.ndarray, np.ndarray]:
@@ -89,14 +93,13 @@ def llm_ability(fit: NominalFit, problem: OptionProblem, use: str) -> tuple[np.n
     """
     goal, fleet_at = llm_objective(fit), llm_parameters(fit)
     fleet, N = _Fleet.of(fleet_at, goal), problem.n_models
+    spread = np.where(fleet.sd > 0, fleet.sd, np.inf)
 
     def posterior(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(N,) losses and their gradients (N, P)."""
-        K = fleet_at.delta.shape[1]
-        at = replace(fleet_at, theta=rows[:, 0], log_s=rows[:, 1], delta=rows[:, 2 : 2 + K], rho=rows[:, 2 + K :])
-        loss, gradient = _likelihood(at, problem, goal, use)
-        off = (rows - fleet.mean) / np.where(fleet.sd > 0, fleet.sd, np.inf)
-        return loss + np.square(off).sum(axis=1) / 2, gradient + off / np.where(fleet.sd > 0, fleet.sd, np.inf)
+        loss, gradient = _likelihood(with_rows(fleet_at, rows), problem, goal, use)
+        off = (rows - fleet.mean) / spread
+        return loss + np.square(off).sum(axis=1) / 2, gradient + off / spread
 
     def total(flat: np.ndarray) -> tuple[float, np.ndarray]:
         loss, gradient = posterior(fleet.mean + fleet.sd * flat.reshape(N, -1))

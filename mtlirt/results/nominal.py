@@ -66,10 +66,10 @@ class NominalFit(TraitFit):
 
     def expected(self, traits: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Expected share right per domain at `traits` (models x domains), and its derivative."""
-        share: dict[Any, np.ndarray] = {}
-        slope: dict[Any, np.ndarray] = {}
         if self.model_parameters is not None:
             return self._expected_llm(traits)
+        share: dict[Any, np.ndarray] = {}
+        slope: dict[Any, np.ndarray] = {}
         for domain, rows in self.items.groupby("domain", sort=False):
             theta = traits[domain].to_numpy()
             p, a = self._curves(rows.index.to_numpy(), theta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,10 +99,8 @@ def nominal_problem(fit: NominalFit, responses: Responses) -> tuple[OptionProble
         for item, target in zip(positions[given.items], given.target, strict=True):
             K = number[item]
             targets[K][np.searchsorted(of_number[K], item)] = target
-    groups = [OptionGroup(items, key[items], targets[K]) for K, items in of_number.items()]
-    binary = _laid_out(fit, scores)
-    shared = {f.name: getattr(binary, f.name) for f in fields(Problem)}
-    return OptionProblem(**shared, groups=tuple(groups), ridge=float(fit.settings["ridge"])), a, c
+    groups = tuple(OptionGroup(items, key[items], targets[K]) for K, items in of_number.items())
+    return OptionProblem.of(_laid_out(fit, scores), groups, float(fit.settings["ridge"])), a, c
 
 
 def _with_fitted_options(fit: NominalFit, responses: Responses) -> Responses:

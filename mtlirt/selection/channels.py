@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,13 @@ from mtlirt._progress import count
 from mtlirt.core.llm_nrm import LLMObjective, probabilities
 from mtlirt.core.option_likelihood import option_probabilities
 from mtlirt.core.options import OptionProblem
-from mtlirt.core.problem import Problem
 from mtlirt.core.start import cold_start
 from mtlirt.data import Responses
 from mtlirt.data.options import Channel
 from mtlirt.data.splits import check_folds, make_split
 from mtlirt.errors import InputError
 from mtlirt.models.nrm import RIDGE, NominalSettings
+from mtlirt.selection.folds import held_cells
 from mtlirt.solvers.block import Block
 from mtlirt.solvers.llm_nrm import solve_from_starts
 
@@ -80,12 +80,7 @@ def compare_channels(
     prepared = settings.prepare(responses)
     problem = settings.problem(prepared)
     split = make_split(prepared, "cells", folds, seed)
-    tasks = []
-    for number in range(folds):
-        held = tuple(
-            (of == number) & (answers.mask > 0) for of, answers in zip(split.blocks, problem.domains, strict=True)
-        )
-        tasks += [_Task(problem, held, name) for name in models]
+    tasks = [_Task(problem, held_cells(problem, split, k), name) for k in range(folds) for name in models]
     with count("channels", len(tasks)) as advance:
         judged = run_tasks(_Task.run, tasks, n_jobs, advance)
     table = pd.DataFrame(judged)
@@ -113,8 +108,7 @@ class _Task:
 
 def _fit_2pl(train: OptionProblem) -> list[np.ndarray]:
     """(I, K, N) predicted probabilities by group."""
-    binary = Problem(**{f.name: getattr(train, f.name) for f in fields(Problem)})
-    solution = Block().solve(binary, math.inf, cold_start(binary, borrow=True))
+    solution = Block().solve(train.scores, math.inf, cold_start(train.scores, borrow=True))
     out = []
     for group in train.groups:
         items, key, K = group.items, group.key, group.target.shape[1]

@@ -97,6 +97,14 @@ class OptionFold(Fold):
         return super().mean_score_nll() + np.array(wrong)
 
 
+def held_cells(problem: Problem, split: Split, number: int) -> tuple[np.ndarray, ...]:
+    """T boolean blocks (N, J_t), the answers of the problem that fold `number` of a split over cells holds out."""
+    return tuple(
+        of == number if x.observed is None else (of == number) & (x.observed > 0)
+        for x, of in zip(problem.domains, split.blocks, strict=True)
+    )
+
+
 def make_fold(problem: Problem, split: Split, number: int, settings: Settings) -> Fold:
     """The fold that holds out what `split` gives this number."""
     if split.scheme == "items":
@@ -106,10 +114,7 @@ def make_fold(problem: Problem, split: Split, number: int, settings: Settings) -
         train = replace(problem, domains=tuple(p.train for p in parts))
         right, held = tuple(p.right for p in parts), tuple(p.held for p in parts)
     else:
-        held = tuple(
-            of == number if x.observed is None else (of == number) & (x.observed > 0)
-            for x, of in zip(problem.domains, split.blocks, strict=True)
-        )
+        held = held_cells(problem, split, number)
         train, right = problem.without(held), tuple(x.right for x in problem.domains)
     items = np.split(train.answers_per_item > 0, np.cumsum(train.sizes)[:-1])
     models = train.answers_per_model > 0

@@ -14,7 +14,6 @@ from mtlirt.core.llm_nrm import (
     as_vector,
     chunks,
     gauged,
-    loss_and_gradient,
     model_side,
     penalty,
     penalty_gradient,
@@ -137,7 +136,7 @@ class LLMSolver:
             if quiet >= _QUIET:
                 status = Status.CONVERGED
                 break
-        return LLMSolution(point.at, loss_and_gradient(point.at, problem, objective)[0], status, trace)
+        return LLMSolution(point.at, point.value, status, trace)
 
 
 def _search(

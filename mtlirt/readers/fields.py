@@ -1,0 +1,130 @@
+"""Columns of a log, declared once: where each lies, of what type it is, whether it must be there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "whole": (int,),
+    "number": (int, float),
+    "flag": (bool,),
+    "list": (list,),
+    "object": (dict,),
+    "any": (object,),
+}
+_DEEP = "is nested too deeply to be a log"
+
+
+class LogError(Exception):
+    """A log, or a part of it, cannot be used; the message says why, the file and line are known where it is caught."""
+
+
+@dataclass
+class Problems:
+    """What is wrong in one file: pairs of a line (0: the file as a whole) and a sentence."""
+
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, line: int, what: str) -> None:
+        """Note one more."""
+        self.found.append((line, what))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a log.
+
+    name : what it is called here.
+    path : keys that lead to it, joined by dots.
+    kind : text, whole, number, flag, list, object or any.
+    required : whether a record without it is an error; otherwise it is None there.
+    """
+
+    name: str
+    path: str
+    kind: str
+    required: bool = False
+
+    def read(self, record: dict[str, Any]) -> Any:
+        """The value in `record`; LogError if it is missing though required, or of another type."""
+        value: Any = record
+        for key in self.path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            if self.required:
+                raise LogError(f"there is no {self.path!r}")
+            return None
+        wrong_flag = isinstance(value, bool) and self.kind == "whole"
+        if wrong_flag or not isinstance(value, _TYPES[self.kind]):
+            raise LogError(f"{self.path!r} is {json.dumps(value, default=str)[:60]}, not a {self.kind}")
+        return value
+
+
+def take(fields: tuple[Field, ...], record: Any) -> dict[str, Any]:
+    """The declared columns of one record; LogError names every column that is missing or of another type."""
+    if not isinstance(record, dict):
+        raise LogError("is not a JSON object")
+    values, wrong = {}, []
+    for declared in fields:
+        try:
+            values[declared.name] = declared.read(record)
+        except LogError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise LogError("; ".join(wrong))
+    return values
+
+
+def parse(raw: bytes) -> Any:
+    """JSON written as UTF-8; LogError says what is wrong with it."""
+    try:
+        return json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise LogError(f"is not UTF-8 text (byte {error.start}: {error.reason})") from error
+    except ValueError as error:
+        raise LogError(f"is not JSON, or is cut off ({error})") from error
+    except RecursionError as error:
+        raise LogError(_DEEP) from error
+
+
+def load(path: Path) -> Any:
+    """The JSON in a file; LogError if it cannot be read."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise LogError(f"cannot be read ({error.strerror})") from error
+    if not raw.strip():
+        raise LogError("is empty")
+    return parse(raw)
+
+
+def lines(path: Path, problems: Problems) -> Iterator[tuple[int, Any]]:
+    """(line, value) of a JSON-lines file, one line in memory at a time; lines that are no JSON become problems."""
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                if not raw.strip():
+                    continue
+                try:
+                    yield number, parse(raw)
+                except LogError as error:
+                    problems.add(number, str(error))
+    except OSError as error:
+        raise LogError(f"cannot be read ({error.strerror})") from error
+
+
+def number(value: Any) -> float | None:
+    """A finite number, also one written as text or a flag; None for anything else."""
+    if not isinstance(value, (bool, int, float, str)):
+        return None
+    try:
+        read = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return read if math.isfinite(read) else None

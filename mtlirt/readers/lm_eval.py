@@ -1,0 +1,266 @@
+"""lm-evaluation-harness 0.4: samples_<task>_<time>.jsonl and the results_<time>.json beside it.
+
+Also the details of the Open LLM Leaderboard, version 2, which are the same files under folders named after the models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mtlirt.readers.choices import Choices
+from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
+from mtlirt.readers.letters import chosen_option, find_keys
+from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
+
+FIELDS = (
+    Field("place", "doc_id", "whole", required=True),
+    Field("content", "doc", "object"),
+    Field("target", "target", "any"),
+    Field("arguments", "arguments", "any"),
+    Field("resps", "resps", "list"),
+    Field("filter", "filter", "text"),
+    Field("metrics", "metrics", "list"),
+    Field("hash", "doc_hash", "text"),
+    Field("prompt", "prompt_hash", "text"),
+)
+RESULTS = (
+    Field("results", "results", "object", required=True),
+    Field("versions", "versions", "object"),
+    Field("shots", "n-shot", "object"),
+    Field("counts", "n-samples", "object"),
+    Field("groups", "group_subtasks", "object"),
+    Field("higher", "higher_is_better", "object"),
+    Field("model", "model_name", "text"),
+    Field("arguments", "config.model_args", "any"),
+    Field("revision", "config.model_revision", "text"),
+)
+NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<run>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(\.\d+)?))?\.jsonl?", re.ASCII)
+_NOT_METRICS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"} | {
+    "doc_hash",
+    "prompt_hash",
+    "target_hash",
+}
+_SUBJECTS = ("subject", "category", "Subject", "Category")
+_FROM_CHOSEN = ("acc", "acc_norm", "acc_bytes")
+_ORG = re.compile(r"(?P<org>[^_].*?)__(?P<name>.+)")
+
+
+@dataclass(frozen=True)
+class _Row:
+    line: int
+    place: int
+    filter: str
+    metrics: dict[str, float]
+    digest: int
+    prompt: int
+    subject: str | None
+    target: Any
+    logprobs: list[float]
+    texts: list[str]
+
+
+def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
+    """The answers of one samples file."""
+    match = NAME.fullmatch(path.name)
+    task, run = (match["task"], match["run"] or "") if match else (path.name.split(".jsonl")[0], "")
+    results = _results(path.with_name(f"results_{run}.json"), problems)
+    rows = _rows(path, problems)
+    if not rows:
+        raise LogError("has no row that can be read" if problems.found else "is empty")
+    filter_name = choices.filter(list(dict.fromkeys(r.filter for r in rows)))
+    rows = [r for r in rows if r.filter == filter_name]
+    metric = choices.metric(task, _metrics(rows, results, task))
+    answers, notes = _answers(rows, metric, problems)
+    if not answers:
+        raise LogError(f"has no row with metric {metric!r} that can be read")
+    table, dropped = tabulate(answers)
+    folder = _ORG.sub(r"\g<org>/\g<name>", path.resolve().parent.name)
+    return [
+        Sheet(
+            task=task,
+            metric=metric,
+            filter=filter_name,
+            run=run,
+            model=_model(results),
+            folder=folder,
+            folder_is_model=task.startswith("leaderboard_") and "/" in folder,
+            origin=str(path.parent),
+            unit=task,
+            test=_test(results, task),
+            rows=table,
+            summary=_summary(results, task, metric, filter_name, f"results_{run}.json"),
+            dropped=dropped,
+            notes=tuple(notes),
+        )
+    ]
+
+
+def _rows(path: Path, problems: Problems) -> list[_Row]:
+    rows = []
+    for line, record in _records(path, problems):
+        try:
+            rows.append(_row(line, record))
+        except LogError as error:
+            problems.add(line, str(error))
+    return rows
+
+
+def _records(path: Path, problems: Problems) -> Any:
+    """Lines, or the elements of one JSON array, as some copies of these files have it."""
+    with path.open("rb") as file:
+        array = file.read(64).lstrip()[:1] == b"["
+    if not array:
+        return lines(path, problems)
+    content = load(path)
+    return enumerate(content, start=1)
+
+
+def _row(line: int, record: Any) -> _Row:
+    values = take(FIELDS, record)
+    named = values["metrics"] if values["metrics"] is not None else [k for k in record if k not in _NOT_METRICS]
+    metrics = {m: number(record.get(m)) for m in named if isinstance(m, str)}
+    content = values["content"]
+    if values["hash"] is None and content is None:
+        raise LogError("has neither 'doc' nor 'doc_hash', so nothing says which item it is")
+    logprobs = _logprobs(values["resps"], "acc_mutual_info" in metrics)
+    contexts, texts = _arguments(values["arguments"], len(logprobs))
+    prompt = values["prompt"]
+    return _Row(
+        line=line,
+        place=values["place"],
+        filter=values["filter"] or "none",
+        metrics={m: v for m, v in metrics.items() if v is not None},
+        digest=from_hash(values["hash"] or _content_hash(content)),
+        prompt=from_hash(prompt) if prompt else digest(contexts[0]) if contexts else 0,
+        subject=next((str(content[s]) for s in _SUBJECTS if content and isinstance(content.get(s), str)), None),
+        target=values["target"],
+        logprobs=logprobs,
+        texts=texts,
+    )
+
+
+def _content_hash(content: dict[str, Any]) -> str:
+    """What the harness itself writes as doc_hash in later versions."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _logprobs(resps: list[Any] | None, twice: bool) -> list[float]:
+    """Log-likelihoods of the options, [] if the requests were not that; with mutual information come unconditional ones
+    after the conditional ones."""
+    values = []
+    for request in resps or ():
+        repeat = request[0] if isinstance(request, list) and request else None
+        value = number(repeat[0]) if isinstance(repeat, list) and len(repeat) == 2 else None
+        if value is None or str(repeat[1]) not in ("True", "False"):
+            return []
+        values.append(value)
+    values = values[: len(values) // 2] if twice else values
+    return values if len(values) > 1 else []
+
+
+def _arguments(arguments: Any, n: int) -> tuple[list[str], list[str]]:
+    """Contexts and continuations of the first n requests, in the newer or the older form; the contexts alone if n is 0."""
+    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    pairs = []
+    for request in (requests if isinstance(requests, list) else [])[: max(1, n)]:
+        pair = list(request.values()) if isinstance(request, dict) else request
+        if not isinstance(pair, list) or not pair or not isinstance(pair[0], str):
+            return [], []
+        pairs.append(pair)
+    texts = [p[1] for p in pairs if n and len(p) > 1 and isinstance(p[1], str)]
+    return [p[0] for p in pairs], [t.removeprefix(" ") for t in texts]
+
+
+def _metrics(rows: list[_Row], results: dict[str, Any] | None, task: str) -> list[str]:
+    """Metrics that every row has as a number; not those of which the results say that lower is better."""
+    seen = Counter(m for r in rows for m in r.metrics)
+    higher = (results or {}).get("higher") or {}
+    higher = higher.get(task) if isinstance(higher.get(task), dict) else {}
+    return [m for m, n in seen.items() if n == len(rows) and higher.get(m) is not False]
+
+
+def _answers(rows: list[_Row], metric: str, problems: Problems) -> tuple[list[Answer], list[str]]:
+    good = []
+    for row in rows:
+        if 0 <= row.metrics[metric] <= 1:
+            good.append(row)
+        else:
+            problems.add(row.line, f"metric {metric!r} is {row.metrics[metric]:g}, outside 0 to 1")
+    keyed = [r for r in good if metric in _FROM_CHOSEN and r.logprobs and len(r.texts) == len(r.logprobs)]
+    chosen = [chosen_option(r.logprobs, r.texts, metric) for r in keyed]
+    keys, against = find_keys(
+        [r.target for r in keyed], [r.texts for r in keyed], chosen, [r.metrics[metric] for r in keyed]
+    )
+    told = {id(r): (c, k) for r, c, k, bad in zip(keyed, chosen, keys, against, strict=True) if not bad}
+    notes = [f"options left out where they contradict {metric!r}: {sum(against):,} rows"] if any(against) else []
+    return [_answer(row, metric, told.get(id(row))) for row in good], notes
+
+
+def _answer(row: _Row, metric: str, told: tuple[int, int] | None) -> Answer:
+    plain = Answer(str(row.place), row.digest, row.metrics[metric], row.subject, row.prompt)
+    if told is None:
+        return plain
+    option, key = told
+    layout = digest(*row.texts)
+    return plain._replace(layout=layout, option=option, key=key, n_options=len(row.texts), logprobs=row.logprobs)
+
+
+def _results(path: Path, problems: Problems) -> dict[str, Any] | None:
+    """The results of the same time, None if there are none."""
+    if not path.exists():
+        return None
+    try:
+        return read_results(path)
+    except LogError as error:
+        problems.add(0, f"its {path.name} {error}")
+        return None
+
+
+@lru_cache(maxsize=64)
+def read_results(path: Path) -> dict[str, Any]:
+    """The declared columns of a results file."""
+    return take(RESULTS, load(path))
+
+
+def tasks_of(results: dict[str, Any]) -> list[str]:
+    """Tasks of a results file that were run themselves, that is, no groups of other tasks."""
+    groups = results["groups"] or {}
+    return [task for task in results["results"] if not groups.get(task)]
+
+
+def _model(results: dict[str, Any] | None) -> str | None:
+    """The model's name; a revision other than main is another model."""
+    if results is None:
+        return None
+    arguments = results["arguments"]
+    if isinstance(arguments, str):
+        arguments = dict(pair.split("=", 1) for pair in arguments.split(",") if "=" in pair)
+    arguments = arguments if isinstance(arguments, dict) else {}
+    name = results["model"] or next((arguments[a] for a in ("pretrained", "model") if arguments.get(a)), None)
+    revision = arguments.get("revision") or results["revision"] or "main"
+    return name if name is None or revision == "main" else f"{name}@{revision}"
+
+
+def _test(results: dict[str, Any] | None, task: str) -> dict[str, str | None]:
+    facts = {"version": "versions", "number of shots": "shots"}
+    found = {name: ((results or {}).get(column) or {}).get(task) for name, column in facts.items()}
+    return {name: None if value is None else str(value) for name, value in found.items()}
+
+
+def _summary(results: dict[str, Any] | None, task: str, metric: str, filter_name: str, where: str) -> Summary | None:
+    told = (results or {}).get("results") or {}
+    told = told.get(task) if isinstance(told.get(task), dict) else {}
+    value = next((v for k in (f"{metric},{filter_name}", metric) if (v := number(told.get(k))) is not None), None)
+    if value is None:
+        return None
+    counts = ((results or {}).get("counts") or {}).get(task)
+    n = counts.get("effective") if isinstance(counts, dict) else None
+    return Summary(value, n if isinstance(n, int) else None, where)

@@ -1,0 +1,146 @@
+"""What every reader makes of a log: the answers of one model to one task, in one form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+_HEX = re.compile(r"[0-9a-fA-F]{16,}")
+_COLUMNS = {
+    "position": "str",
+    "digest": "uint64",
+    "prompt": "uint64",
+    "layout": "uint64",
+    "subject": "object",
+    "score": "float64",
+    "trials": "int32",
+    "option": "int16",
+    "key": "int16",
+    "n_options": "int16",
+    "logprobs": "object",
+}
+
+
+class Answer(NamedTuple):
+    """One answer. Hashes are 64-bit numbers, 0 where unknown; options are 0-based, -1 where unknown.
+
+    position : place or id of the item in its data set.
+    digest : hash of the item's text.
+    score : correctness in [0, 1]; NaN: not scored.
+    subject : finer name than the task's, as the log has it.
+    prompt : hash of what the model was shown.
+    layout : hash of the options in the order shown.
+    logprobs : log-likelihood of every option.
+    epoch : runs of one item have different epochs and are averaged.
+    """
+
+    position: str
+    digest: int
+    score: float
+    subject: str | None = None
+    prompt: int = 0
+    layout: int = 0
+    option: int = -1
+    key: int = -1
+    n_options: int = 0
+    logprobs: Sequence[float] | None = None
+    epoch: int | str = 1
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A log's own mean of its scores. value : the mean.  n : number of items it is over, None where not said."""
+
+    value: float
+    n: int | None
+    where: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Answers of one model to one task.
+
+    Attributes
+    ----------
+    task, metric, filter : what was asked, and which of the log's scores was taken.
+    run : sorts the runs of a model by time.
+    model : name in the log, None where it has none; then `folder` may name it.
+    origin : runs of a model with the same origin are re-runs of one another.
+    unit : tasks that are taken from the same run; the task itself, or a group of tasks.
+    test : facts, such as the version, in which all models must agree, None where unknown.
+    by_position : whether the position alone says which item it is, and the digest is only compared.
+    rows : frame of one row per item, columns as in `Answer`, with `trials` for the number of epochs.
+    summary : the log's own mean, or None.
+    dropped : what was left out, with counts of rows.
+    notes : warnings about this log.
+    """
+
+    task: str
+    metric: str
+    filter: str
+    run: str
+    model: str | None
+    folder: str | None
+    origin: str
+    unit: str
+    test: dict[str, str | None]
+    rows: pd.DataFrame
+    by_position: bool = False
+    folder_is_model: bool = False
+    summary: Summary | None = None
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def digest(*parts: Any) -> int:
+    """64-bit hash of texts, or of JSON values."""
+    text = "\x1f".join(p if isinstance(p, str) else json.dumps(p, sort_keys=True, default=str) for p in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def from_hash(text: str) -> int:
+    """A 64-bit number for a hash that a log gives as text."""
+    return int(text[:16], 16) if _HEX.fullmatch(text) else digest(text)
+
+
+def tabulate(answers: Sequence[Answer]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """One row per item: the last of repeated rows is kept, epochs are averaged; and counts of what was left out."""
+    frame = pd.DataFrame.from_records(answers, columns=Answer._fields)
+    dropped = {}
+    unscored = frame["score"].isna()
+    if unscored.any():
+        dropped["answers without a score"] = int(unscored.sum())
+        frame = frame[~unscored]
+    epoch = frame["epoch"].map(str)
+    again = pd.DataFrame({"position": frame["position"], "epoch": epoch}).duplicated(keep="last")
+    if again.any():
+        dropped["rows that repeat an item; the last is kept"] = int(again.sum())
+        frame = frame[~again]
+    frame = frame.drop(columns="epoch").assign(trials=1)
+    if frame["position"].duplicated().any():
+        frame = _average(frame)
+    return frame[list(_COLUMNS)].astype(_COLUMNS).reset_index(drop=True), dropped
+
+
+def _average(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per item: the mean score and the number of runs; options belong to single runs and are left out."""
+    by = frame.groupby("position", sort=False)
+    first = by.head(1).set_index("position")
+    trials = by["score"].size()
+    several = (trials > 1).reindex(first.index).to_numpy()
+    first["score"], first["trials"] = by["score"].mean(), trials
+    first.loc[several, "option"] = -1
+    first["logprobs"] = [None if s else x for s, x in zip(several, first["logprobs"], strict=True)]
+    return first.reset_index()
+
+
+def unscaled(values: np.ndarray) -> bool:
+    """Whether some score lies outside 0 to 1."""
+    return bool(((values < 0) | (values > 1)).any())

@@ -28,6 +28,7 @@ _WHERE = {
     "NominalFit": "mtlirt.results.nominal",
     "Path": "mtlirt.selection.path",
     "PoolingComparison": "mtlirt.selection.compare",
+    "ReadLog": "mtlirt.readers.read_log",
     "Responses": "mtlirt.data",
     "Simulation": "mtlirt.simulation.draw",
     "Status": "mtlirt.solvers.solution",
@@ -45,6 +46,7 @@ _WHERE = {
     "progress": "mtlirt._progress",
     "rates_designs": "mtlirt.simulation.rates",
     "rates_table": "mtlirt.simulation.rates",
+    "read_logs": "mtlirt.readers.logs",
     "read_responses": "mtlirt.readers.tables",
     "run_study": "mtlirt.simulation.study",
     "score_nrm": "mtlirt.results.ability",
@@ -73,6 +75,7 @@ __all__ = [
     "NominalFit",
     "Path",
     "PoolingComparison",
+    "ReadLog",
     "Responses",
     "Simulation",
     "Status",
@@ -92,6 +95,7 @@ __all__ = [
     "progress",
     "rates_designs",
     "rates_table",
+    "read_logs",
     "read_responses",
     "run_study",
     "score_nrm",
@@ -109,6 +113,8 @@ if TYPE_CHECKING:
     from mtlirt.models.llm_nrm import fit_llm_nrm
     from mtlirt.models.mtl import fit_mtl, fusion_thresholds
     from mtlirt.models.nrm import fit_mtl_nrm, fit_nrm
+    from mtlirt.readers.logs import read_logs
+    from mtlirt.readers.read_log import ReadLog
     from mtlirt.readers.tables import read_responses
     from mtlirt.results.ability import score_nrm
     from mtlirt.results.fit import Fit

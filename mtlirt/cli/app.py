@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mtlirt.cli.importing import import_logs
 from mtlirt.cli.nominal import nrm
 from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
 from mtlirt.cli.simulate import simulated
@@ -22,6 +23,7 @@ app = typer.Typer(
 
 app.add_typer(simulated, name="simulate")
 app.command()(nrm)
+app.command("import")(import_logs)
 
 
 class GridName(StrEnum):

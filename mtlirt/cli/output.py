@@ -111,10 +111,10 @@ def write(folder: Path, files: Mapping[str, Content], stale: Collection[str] = (
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_table(path: Path, force: bool) -> None:
+def check_table(path: Path, force: bool, kinds: tuple[str, ...] = _TABLES) -> None:
     """Raise InputError if `path` is no table's name, or is there already and `force` is not set."""
-    if not path.name.endswith(_TABLES):
-        raise InputError(f"{path}: a table's name ends in {', '.join(_TABLES)}")
+    if not path.name.endswith(kinds):
+        raise InputError(f"{path}: the table's name must end in {', '.join(kinds)}")
     if path.exists() and not force:
         raise InputError(f"{path}: is there already; choose another --out or add --force")
     if not path.parent.is_dir():

@@ -42,7 +42,7 @@ class Choices:
             raise LogError("has no metric with one number from 0 to 1 for each item")
         if not self.metrics:
             default = leaderboard_metric(task) if default is None else default
-            if default in names:
+            if default is not None and default in names:
                 return default
         return _pick("metric", self.metrics, names)
 

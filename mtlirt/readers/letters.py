@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 Target = str | int | None
+_PER = {"acc": lambda text: 1, "acc_norm": len, "acc_bytes": lambda text: len(text.encode("utf-8", "surrogatepass"))}
 
 
-def chosen_option(logprobs: Sequence[float], texts: Sequence[str] | None, metric: str) -> int:
+class Told(NamedTuple):
+    """What a row says of its options: their log-likelihoods and texts, and the target, which names the key."""
+
+    logprobs: Sequence[float]
+    texts: Sequence[str]
+    target: Target
+
+
+def options_and_keys(
+    metric: str, rows: Sequence[Told], scores: Sequence[float]
+) -> tuple[list[tuple[int, int] | None], list[str]]:
+    """(chosen option, key) of every row, the key -1 where it cannot be told, and a note if some rows were left out.
+
+    None for a row without options, for a metric that is not whether the most likely option is the key, and for a row
+    whose option and key contradict its score.
+    """
+    told: list[tuple[int, int] | None] = [None] * len(rows)
+    with_options = [i for i, r in enumerate(rows) if len(r.logprobs) == len(r.texts) > 1] if metric in _PER else []
+    chosen = [_most_likely(rows[i], metric) for i in with_options]
+    right = [scores[i] for i in with_options]
+    keys, against = find_keys(
+        [rows[i].target for i in with_options], [rows[i].texts for i in with_options], chosen, right
+    )
+    for i, option, key, bad in zip(with_options, chosen, keys, against, strict=True):
+        told[i] = None if bad else (option, key)
+    notes = [f"options left out where they contradict {metric!r}: {sum(against):,} rows"] if any(against) else []
+    return told, notes
+
+
+def _most_likely(row: Told, metric: str) -> int:
     """The option with the largest log-likelihood; for acc_norm per character of its text, for acc_bytes per byte."""
-    values = np.asarray(logprobs, dtype=float)
-    if metric == "acc_norm" and texts is not None:
-        values = values / [max(1, len(t)) for t in texts]
-    elif metric == "acc_bytes" and texts is not None:
-        values = values / [max(1, len(t.encode())) for t in texts]
-    return int(np.argmax(values))
+    lengths = [max(1, _PER[metric](text)) for text in row.texts]
+    return int(np.argmax(np.asarray(row.logprobs, dtype=float) / lengths))
 
 
 def find_keys(

@@ -16,7 +16,7 @@ from typing import Any
 
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
-from mtlirt.readers.letters import chosen_option, find_keys
+from mtlirt.readers.letters import Told, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
 FIELDS = (
@@ -48,7 +48,6 @@ _NOT_METRICS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps
     "target_hash",
 }
 _SUBJECTS = ("subject", "category", "Subject", "Category")
-_FROM_CHOSEN = ("acc", "acc_norm", "acc_bytes")
 _ORG = re.compile(r"(?P<org>[^_].*?)__(?P<name>.+)")
 
 
@@ -66,10 +65,16 @@ class _Row:
     texts: list[str]
 
 
+def run_of(path: Path) -> str:
+    """The time in the name of a samples or a results file, "" if it has none."""
+    match = NAME.fullmatch(path.name)
+    return (match["run"] or "") if match else path.stem.removeprefix("results_")
+
+
 def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     """The answers of one samples file."""
     match = NAME.fullmatch(path.name)
-    task, run = (match["task"], match["run"] or "") if match else (path.name.split(".jsonl")[0], "")
+    task, run = match["task"] if match else path.stem, run_of(path)
     results = _results(path.with_name(f"results_{run}.json"), problems)
     rows = _rows(path, problems)
     if not rows:
@@ -158,8 +163,10 @@ def _logprobs(resps: list[Any] | None, twice: bool) -> list[float]:
     values = []
     for request in resps or ():
         repeat = request[0] if isinstance(request, list) and request else None
-        value = number(repeat[0]) if isinstance(repeat, list) and len(repeat) == 2 else None
-        if value is None or str(repeat[1]) not in ("True", "False"):
+        if not isinstance(repeat, list) or len(repeat) != 2 or str(repeat[1]) not in ("True", "False"):
+            return []
+        value = number(repeat[0])
+        if value is None:
             return []
         values.append(value)
     values = values[: len(values) // 2] if twice else values
@@ -167,7 +174,7 @@ def _logprobs(resps: list[Any] | None, twice: bool) -> list[float]:
 
 
 def _arguments(arguments: Any, n: int) -> tuple[list[str], list[str]]:
-    """Contexts and continuations of the first n requests, in the newer or the older form; the contexts alone if n is 0."""
+    """Contexts and continuations of the first n requests, newer or older form; the context alone if n is 0."""
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
     pairs = []
     for request in (requests if isinstance(requests, list) else [])[: max(1, n)]:
@@ -182,8 +189,7 @@ def _arguments(arguments: Any, n: int) -> tuple[list[str], list[str]]:
 def _metrics(rows: list[_Row], results: dict[str, Any] | None, task: str) -> list[str]:
     """Metrics that every row has as a number; not those of which the results say that lower is better."""
     seen = Counter(m for r in rows for m in r.metrics)
-    higher = (results or {}).get("higher") or {}
-    higher = higher.get(task) if isinstance(higher.get(task), dict) else {}
+    higher = _of_task(results, "higher", task)
     return [m for m, n in seen.items() if n == len(rows) and higher.get(m) is not False]
 
 
@@ -194,14 +200,9 @@ def _answers(rows: list[_Row], metric: str, problems: Problems) -> tuple[list[An
             good.append(row)
         else:
             problems.add(row.line, f"metric {metric!r} is {row.metrics[metric]:g}, outside 0 to 1")
-    keyed = [r for r in good if metric in _FROM_CHOSEN and r.logprobs and len(r.texts) == len(r.logprobs)]
-    chosen = [chosen_option(r.logprobs, r.texts, metric) for r in keyed]
-    keys, against = find_keys(
-        [r.target for r in keyed], [r.texts for r in keyed], chosen, [r.metrics[metric] for r in keyed]
-    )
-    told = {id(r): (c, k) for r, c, k, bad in zip(keyed, chosen, keys, against, strict=True) if not bad}
-    notes = [f"options left out where they contradict {metric!r}: {sum(against):,} rows"] if any(against) else []
-    return [_answer(row, metric, told.get(id(row))) for row in good], notes
+    scores = [r.metrics[metric] for r in good]
+    told, notes = options_and_keys(metric, [Told(r.logprobs, r.texts, r.target) for r in good], scores)
+    return [_answer(row, metric, options) for row, options in zip(good, told, strict=True)], notes
 
 
 def _answer(row: _Row, metric: str, told: tuple[int, int] | None) -> Answer:
@@ -236,6 +237,12 @@ def tasks_of(results: dict[str, Any]) -> list[str]:
     return [task for task in results["results"] if not groups.get(task)]
 
 
+def _of_task(results: dict[str, Any] | None, column: str, task: str) -> dict[str, Any]:
+    """What a column of the results says of one task."""
+    told = ((results or {}).get(column) or {}).get(task)
+    return told if isinstance(told, dict) else {}
+
+
 def _model(results: dict[str, Any] | None) -> str | None:
     """The model's name; a revision other than main is another model."""
     if results is None:
@@ -256,11 +263,9 @@ def _test(results: dict[str, Any] | None, task: str) -> dict[str, str | None]:
 
 
 def _summary(results: dict[str, Any] | None, task: str, metric: str, filter_name: str, where: str) -> Summary | None:
-    told = (results or {}).get("results") or {}
-    told = told.get(task) if isinstance(told.get(task), dict) else {}
+    told = _of_task(results, "results", task)
     value = next((v for k in (f"{metric},{filter_name}", metric) if (v := number(told.get(k))) is not None), None)
     if value is None:
         return None
-    counts = ((results or {}).get("counts") or {}).get(task)
-    n = counts.get("effective") if isinstance(counts, dict) else None
+    n = _of_task(results, "counts", task).get("effective")
     return Summary(value, n if isinstance(n, int) else None, where)

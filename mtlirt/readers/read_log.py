@@ -1,0 +1,72 @@
+"""`ReadLog`: what was read, what was left out, and what a careful reader would want to know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from mtlirt.data.store import replacing
+from mtlirt.errors import InputError
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class ReadLog:
+    """The record of an import.
+
+    Attributes
+    ----------
+    files : frame of one row per log: file, format, model, task, run, metric, filter, rows, used (whether its answers
+        count) and reason (why not).
+    dropped : frame of what was left out: file, line (0: not one line), reason, rows.
+    summaries : frame of the logs' own means: file, model, task, metric, stated, found, n_stated, n_found, verdict
+        ("confirmed", "differs", or "not confirmed" where rows are missing).
+    missing : frame of the models' gaps by domain: model, domain, n_items, n_answers, share_missing.
+    warnings : sentences.
+    """
+
+    files: pd.DataFrame
+    dropped: pd.DataFrame
+    summaries: pd.DataFrame
+    missing: pd.DataFrame
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        used = self.files[self.files["used"]]
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in self.files["format"].value_counts().items())
+        text = [f"read {kinds}: {int(used['rows'].sum()):,} answers of {used['model'].nunique():,} models"]
+        choices = used.groupby("task", sort=False)[["metric", "filter"]].first()
+        named = [f"{task}: {m}" + (f" ({f})" if f != "none" else "") for task, m, f in choices.itertuples()]
+        text.append(f"scores: {_some(named)}")
+        if len(self.dropped):
+            by = self.dropped.assign(rows=self.dropped["rows"].fillna(1)).groupby("reason", sort=False)["rows"].sum()
+            told = by.sort_values(ascending=False, kind="stable")
+            text.append("left out: " + _some([f"{n:,} ({reason})" for reason, n in told.items()]))
+        verdicts = self.summaries["verdict"].value_counts()
+        if len(verdicts):
+            text.append("the logs' own means: " + ", ".join(f"{n:,} {v}" for v, n in verdicts.items()))
+        text += [f"warning: {w}" for w in self.warnings[:_SHOWN]]
+        if len(self.warnings) > _SHOWN:
+            text.append(f"warning: and {len(self.warnings) - _SHOWN:,} more")
+        return "\n".join(text)
+
+    def save(self, path: str | Path) -> None:
+        """Write all of it as JSON: the frames as lists of rows, and the warnings."""
+        path = Path(path)
+        frames = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _FRAMES}
+        try:
+            with replacing(path) as stage:
+                stage.write_text(json.dumps({**frames, "warnings": self.warnings}, indent=1), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+_FRAMES = ("files", "dropped", "summaries", "missing")
+
+
+def _some(parts: list[str]) -> str:
+    return "; ".join(parts[:_SHOWN]) + (f"; and {len(parts) - _SHOWN:,} more" if len(parts) > _SHOWN else "")

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
@@ -76,6 +75,8 @@ class Sheet:
     unit : tasks that are taken from the same run; the task itself, or a group of tasks.
     test : facts, such as the version, in which all models must agree, None where unknown.
     by_position : whether the position alone says which item it is, and the digest is only compared.
+    folder_is_model : whether the folder's name is the model's by the layout of such logs.
+    digest_of : what was hashed; digests of different things are not compared.
     rows : frame of one row per item, columns as in `Answer`, with `trials` for the number of epochs.
     summary : the log's own mean, or None.
     dropped : what was left out, with counts of rows.
@@ -94,6 +95,7 @@ class Sheet:
     rows: pd.DataFrame
     by_position: bool = False
     folder_is_model: bool = False
+    digest_of: str = ""
     summary: Summary | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -139,8 +141,3 @@ def _average(frame: pd.DataFrame) -> pd.DataFrame:
     first.loc[several, "option"] = -1
     first["logprobs"] = [None if s else x for s, x in zip(several, first["logprobs"], strict=True)]
     return first.reset_index()
-
-
-def unscaled(values: np.ndarray) -> bool:
-    """Whether some score lies outside 0 to 1."""
-    return bool(((values < 0) | (values > 1)).any())

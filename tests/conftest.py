@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from loopback import loopback
 from threadpoolctl import threadpool_limits
 
 import mtlirt
@@ -124,3 +125,22 @@ def golden_options() -> mtlirt.Responses:
         domain = [f"d{j % 3}" for j in range(len(z["K"]))]
         table = table_of(z["hard"], z["key"], z["K"], domain, z["P"])
     return mtlirt.Responses.from_long(table, probs="probs", **LAW)
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """Stands for the network; downloads go to an empty cache folder."""
+    monkeypatch.setenv("MTLIRT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.delenv("MTLIRT_DATA", raising=False)
+    with loopback() as running:
+        monkeypatch.setenv("HF_ENDPOINT", running.url)
+        yield running
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds that would have been waited."""
+    seconds = []
+    monkeypatch.setattr(mtlirt.datasets.download, "time", type("Clock", (), {"sleep": seconds.append}))
+    return seconds

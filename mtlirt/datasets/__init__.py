@@ -1,8 +1,9 @@
-"""Answers to try things on."""
+"""Answers to try things on: a bundled demo, and public data fetched on demand."""
 
 from importlib import resources
 
 from mtlirt.data import Responses
+from mtlirt.datasets.public import fetch as fetch
 from mtlirt.readers.tables import read_responses
 
 

@@ -63,7 +63,8 @@ class Field:
         wrong_flag = isinstance(value, bool) and self.kind == "whole"
         if wrong_flag or not isinstance(value, _TYPES[self.kind]):
             raise LogError(f"{self.path!r} is {json.dumps(value, default=str)[:60]}, not a {self.kind}")
-        return value
+        # half of a character, as cut-off text has it, cannot be written to a table
+        return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
 
 
 def take(fields: tuple[Field, ...], record: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import types
 
 import pandas as pd
 import pytest
+from harness_logs import write_model
 from loopback import COMMIT
 
 import mtlirt
@@ -52,7 +53,7 @@ def test_version_2_takes_the_newest_run_of_each_task_asked_for(server, read, tmp
     (call,) = read
     assert call[1] == {"format": "openllm-v2"}
     assert names(call) == [f"samples_leaderboard_bbh_snarks_{NEW}.json", f"samples_leaderboard_mmlu_pro_{NEW}.json"]
-    assert all(path.startswith(str(tmp_path / "cache" / V2 / "org__m")) for path in call[0])
+    assert all(path.startswith(str(tmp_path / "cache" / V2 / "org__m-details")) for path in call[0])
     assert all(path.rsplit("/", 2)[1] == "org__m" for path in call[0])
     assert not server.seen(f"ifeval_{NEW}.jsonl")
 
@@ -97,7 +98,7 @@ def test_what_is_there_is_not_downloaded_again(server, read):
     assert len(server.seen(f"mmlu_pro_{NEW}.json")) == 1
 
 
-def test_a_download_that_breaks_off_is_resumed(server, read, monkeypatch):
+def test_a_download_that_breaks_off_is_resumed(server, read, waits, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)  # its client keeps whole chunks only
     content = b'{"doc_id": 0}\n' * 200_000
     path = sample("mmlu_pro")
@@ -190,7 +191,7 @@ def test_offline(server, read, waits):
     assert read[1] == read[0]
     with pytest.raises(InputError, match=r"no network: .* of open-llm-.* 1 of 2 files are not in the cache"):
         fetch(V2, models=["org/m"])
-    with pytest.raises(InputError, match=rf"no network: .*MTLIRT_DATA/{V2}/<org>__<model>/"):
+    with pytest.raises(InputError, match=rf"no network: .*MTLIRT_DATA/{V2}/other__n-details/"):
         fetch(V2, models=["other/n"])
     assert waits == []
 
@@ -204,7 +205,7 @@ def test_files_at_hand(folder, server, read, tmp_path, monkeypatch):
     fetch(V2, models=["org/m"])
     assert read[0][0] == [str(path)]
     assert not server.log
-    with pytest.raises(InputError, match="there is no folder other__n or other__n-details of the model 'other/n'"):
+    with pytest.raises(InputError, match="there is no folder other__n-details or other__n of the model 'other/n'"):
         fetch(V2, models=["other/n"])
 
 
@@ -224,5 +225,43 @@ def test_without_the_extra(server, read, monkeypatch):
 def test_the_listing_is_kept_beside_the_files(server, read, tmp_path):
     v2(server, sample("mmlu_pro"))
     fetch(V2, models=["org/m"])
-    kept = json.loads((tmp_path / "cache" / V2 / "org__m" / "listing.json").read_text())
+    kept = json.loads((tmp_path / "cache" / V2 / "org__m-details" / "listing.json").read_text())
     assert kept == {"commit": COMMIT, "files": {"README.md": None, sample("mmlu_pro"): None}}
+
+
+def test_what_lies_beside_the_answers_comes_along(server, read):
+    beside = [f"org__m/results_{stamp}.json" for stamp in (OLD, NEW)]
+    v2(server, sample("mmlu_pro", OLD), sample("mmlu_pro"), *beside)
+    fetch(V2, models=["org/m"])
+    assert names(read[0]) == [f"results_{NEW}.json", f"samples_leaderboard_mmlu_pro_{NEW}.json"]
+
+
+def test_version_2_is_read(server, tmp_path):
+    """The files that the harness writes, through the true reader: right answers 1, 1, 0 and 0, 1, 1."""
+    for model, right in (("org/a", [1, 1, 0]), ("org/b", [0, 1, 1])):
+        key = model.replace("/", "__")
+        path = write_model(tmp_path / "made" / key, model, right, task="leaderboard_mmlu_pro")
+        results = path.with_name(path.name.replace("samples_leaderboard_mmlu_pro", "results")).with_suffix(".json")
+        server.repositories[f"open-llm-leaderboard/{key}-details"] = {
+            f"{key}/{p.name.removesuffix('l')}": p.read_bytes() for p in (path, results)
+        }
+    r = fetch(V2, models=["org/a", "org/b"], tasks=["mmlu_pro"])
+    assert list(r.models) == ["org/a", "org/b"]
+    assert r.scores.tolist() == [[1, 1, 0], [0, 1, 1]]
+
+
+def test_version_1_is_read(server):
+    """Two runs of one model, keys 0 and 1: the reader takes the later run, right and wrong."""
+    files = {}
+    for stamp, chosen in ((OLD, [1, 0]), (NEW, [0, 0])):
+        table = pd.DataFrame({"query": ["one?", "two?"], "choices": [["x", "y"]] * 2, "gold": [0, 1]})
+        table["predictions"] = [[-1.0, -2.0] if c == 0 else [-2.0, -1.0] for c in chosen]
+        table["acc"] = [float(c == g) for c, g in zip(chosen, table["gold"], strict=True)]
+        table["hashes"] = [{"example": h, "full_prompt": h} for h in ("ab" * 8, "cd" * 8)]
+        out = io.BytesIO()
+        table.to_parquet(out)
+        files[detail("hendrycksTest-anatomy", stamp)] = out.getvalue()
+    v1(server, files)
+    r = fetch(V1, models=["org/m"], tasks=["mmlu"])
+    assert list(r.models) == ["org/m"]
+    assert r.scores.tolist() == [[1, 0]]

@@ -55,16 +55,20 @@ class Details:
     ----------
     name, licence : as users see them.
     repository : its name, with {key} for the organisation and the model, joined by "__".
+    folders : names of a model's folder that tell the reader whose answers they are; the first is the repository's.
     format : the reader's word for its files.
-    file : pattern of the files' names, with groups task and stamp.
+    file : pattern of the names of files of answers, with groups task and stamp.
+    beside : a file that may lie beside them and says more about a run, with {stamp} for its time.
     newest : whether of each task only the run with the latest time stamp is wanted; else the reader chooses.
     """
 
     name: str
     licence: str
     repository: str
+    folders: tuple[str, ...]
     format: str
     file: str
+    beside: str | None
     newest: bool
 
 
@@ -134,16 +138,20 @@ _DETAILS = (
         name="open_llm_leaderboard_v1",
         licence="see the repositories and the benchmarks",
         repository="open-llm-leaderboard-old/details_{key}",
+        folders=("details_{key}",),
         format="openllm-v1",
         file=rf"details_(?P<task>.+)_{_STAMP}\.parquet",
+        beside=None,
         newest=False,
     ),
     Details(
         name="open_llm_leaderboard_v2",
         licence="see the repositories and the benchmarks",
         repository="open-llm-leaderboard/{key}-details",
+        folders=("{key}-details", "{key}"),
         format="openllm-v2",
         file=rf"samples_leaderboard_(?P<task>.+)_{_STAMP}\.jsonl?",
+        beside="results_{stamp}.json",
         newest=True,
     ),
 )

@@ -84,7 +84,9 @@ def obtain(file: RemoteFile, base: str, folder: Path, otherwise: str) -> Path:
 
     url, place = f"{base}/{quote(file.path)}", folder / file.path
     known = file.sha256 or _ledger(folder).get(file.path)
-    pooch.get_logger().setLevel("WARNING")
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(
@@ -106,6 +108,8 @@ def obtain(file: RemoteFile, base: str, folder: Path, otherwise: str) -> Path:
         ) from error
     except OSError as error:
         raise InputError(f"{place}: cannot be written ({error}); MTLIRT_CACHE names another cache folder") from error
+    finally:
+        logger.setLevel(level)
     return place
 
 
@@ -181,7 +185,10 @@ def _transfer(url: str, part: Path, otherwise: str) -> None:
         raise PassingError(f"no network: {urlsplit(url).netloc} cannot be reached") from error
     except requests.exceptions.RequestException as error:
         raise InputError(f"{url}: cannot be downloaded ({error}); {otherwise}") from error
-    if length is not None and _size(part) < int(length) + (held if resumed else 0):
+    whole = None if length is None else int(length) + (held if resumed else 0)
+    if whole is not None and _size(part) != whole:
+        if _size(part) > whole:
+            part.unlink()
         raise PassingError(f"{url}: the download broke off")
 
 

@@ -25,35 +25,30 @@ _SHORT = {
     "arc": "arc:challenge",
     "truthfulqa": "truthfulqa:mc",
 }
-# of requests, httpx and httpx2, whichever this version of huggingface_hub is built on
+# classes of requests, httpx or httpx2, whichever this version of huggingface_hub is built on
 _NO_NETWORK = {"ConnectionError", "ConnectError", "NetworkError", "TimeoutException", "Timeout", "ProxyError"}
-
-
-def folder_key(model: str) -> str:
-    """The name of a model in folders and repositories: org/model becomes org__model."""
-    return model.replace("/", "__")
+_BROKEN_OFF = {"RemoteProtocolError", "ChunkedEncodingError"}
 
 
 def obtain_details(details: Details, models: Sequence[str], tasks: Sequence[str] | None, folder: Path) -> list[Path]:
-    """Local copies, below `folder`/<org>__<model>, of the files of these models and tasks."""
+    """Local copies, below `folder` in folders named as the repositories, of the files of these models and tasks."""
     paths = []
     with count(f"{details.name}: models", len(models)) as done:
         for model in models:
-            paths += _obtain_model(details, model, tasks, folder / folder_key(model))
+            paths += _obtain_model(details, _key(model), tasks, folder)
             if done:
                 done(1)
     return paths
 
 
 def local_details(details: Details, models: Sequence[str], tasks: Sequence[str] | None, folder: Path) -> list[Path]:
-    """The same from folders already at hand, named <org>__<model> or as the repositories are."""
+    """The same from folders already at hand."""
     paths = []
     for model in models:
-        key = folder_key(model)
-        names = (key, details.repository.format(key=key).split("/")[1])
+        names = [name.format(key=_key(model)) for name in details.folders]
         home = next((folder / n for n in names if (folder / n).is_dir()), None)
         if home is None:
-            raise InputError(f"{folder}: there is no folder {names[0]} or {names[1]} of the model {model!r}")
+            raise InputError(f"{folder}: there is no folder {' or '.join(names)} of the model {model!r}")
         files = [p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_file()]
         paths += [home / name for name in wanted(details, files, tasks, str(home))]
     return paths
@@ -75,9 +70,16 @@ def wanted(details: Details, files: Collection[str], tasks: Sequence[str] | None
     if patterns is not None:
         found = [f for f in found if any(_asked(f[1], pattern) for pattern in patterns)]
     if details.newest:
-        latest = {task: name for name, task, _ in sorted(found, key=lambda f: f[2])}
-        return sorted(latest.values())
-    return [name for name, _, _ in found]
+        found = [*{f[1]: f for f in sorted(found, key=lambda f: f[2])}.values()]
+    names = {name for name, _, _ in found}
+    if details.beside:
+        beside = {str(PurePosixPath(f[0]).with_name(details.beside.format(stamp=f[2]))) for f in found}
+        names |= beside & {*files}
+    return sorted(names)
+
+
+def _key(model: str) -> str:
+    return model.replace("/", "__")
 
 
 def _match(details: Details, name: str) -> re.Match[str] | None:
@@ -95,8 +97,8 @@ def _asked(task: str, pattern: str) -> bool:
     return any(fnmatchcase(name, p) for name in names for p in (pattern, _SHORT.get(pattern, pattern)))
 
 
-def _obtain_model(details: Details, model: str, tasks: Sequence[str] | None, home: Path) -> list[Path]:
-    repository = details.repository.format(key=folder_key(model))
+def _obtain_model(details: Details, key: str, tasks: Sequence[str] | None, folder: Path) -> list[Path]:
+    repository, home = details.repository.format(key=key), folder / details.folders[0].format(key=key)
     hub = _Hub(details.name, repository)
     try:
         commit, files = hub.listing()
@@ -207,12 +209,12 @@ class _Hub:
         if status in BUSY:
             return PassingError(f"{page}: the server is busy (HTTP {status})", asked_wait(response.headers))
         kinds = {c.__name__ for c in type(cause).__mro__}
-        if "RemoteProtocolError" in kinds:
+        if kinds & _BROKEN_OFF:
             return PassingError(f"{page}: the connection broke off")
         if kinds & _NO_NETWORK:
             raise _UnreachedError(
                 f"no network: {self.endpoint} cannot be reached; put the files at "
-                f"$MTLIRT_DATA/{self.name}/<org>__<model>/"
+                f"$MTLIRT_DATA/{self.name}/{self.repository.split('/')[1]}/"
             ) from error
         if isinstance(cause, errors.GatedRepoError):
             what = "is gated; accept the terms there and set HF_TOKEN to a token of yours"

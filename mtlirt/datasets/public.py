@@ -48,8 +48,8 @@ def fetch(name: str, *, models: Collection[str] | None = None, tasks: Collection
     completely or not at all. HF_TOKEN and HF_ENDPOINT hold as for huggingface_hub.
 
     MTLIRT_DATA names a folder that is looked into first: a table <name>.parquet, .csv, .csv.gz or .jsonl, a wide one
-    <name>_wide.csv.gz, or for the leaderboards folders <name>/<org>__<model>/ with the Hub's files. What is found there
-    is read as it is, without network.
+    <name>_wide.csv.gz, or for the leaderboards folders with the Hub's files and named as its repositories, such as
+    open_llm_leaderboard_v2/org__model-details/. What is found there is read as it is, without network.
 
     What is checked
     ---------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def _mmlu_pro_rows(path: Path) -> Iterator[tuple[str, int, str | None, str, int]
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.namelist() if m.endswith(".json") and not m.startswith("__MACOSX")]
             content = [entry for m in sorted(members) for entry in json.loads(archive.read(m))]
-    except (zipfile.BadZipFile, OSError, ValueError, TypeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, TypeError, RuntimeError) as error:
         raise broken(path, f"is not a zip of JSON lists ({error})") from error
     if not content:
         raise broken(path, "holds no answers")

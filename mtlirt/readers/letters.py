@@ -54,13 +54,13 @@ def find_keys(
 ) -> tuple[list[int], list[bool]]:
     """The key of every item, -1 where it cannot be told, and whether a row contradicts its own score.
 
-    A target is the text of an option or its 0-based place. A log does not say which, so the reading that fits the
+    A target is the text of an option or its 0-based place. A log does not say which, so the reading that fits more
     scores is taken: the chosen option is the key exactly where the score is 1. Where neither tells the key, a right
     answer does, and of two options a wrong one does.
     """
     readings = [_by_text(targets, texts), _by_place(targets, texts)]
     against = [_contradictions(keys, chosen, right) for keys in readings]
-    best = min(range(2), key=lambda r: (sum(against[r]), -sum(k >= 0 for k in readings[r])))
+    best = max(range(2), key=lambda r: sum(k >= 0 for k in readings[r]) - 2 * sum(against[r]))
     keys = readings[best]
     for i, (option, score) in enumerate(zip(chosen, right, strict=True)):
         if keys[i] < 0 and score == 1:

@@ -96,10 +96,11 @@ def read_logs(
     one_of("failed", failed, ("missing", "wrong"))
     check_jobs(n_jobs)
     choices = Choices(_names("metric", metric), _names("filter", filter), failed == "wrong")
-    found = detect.find([Path(p) for p in ([paths] if isinstance(paths, (str, Path)) else paths)])
+    found = detect.find(_paths(paths))
     sources = detect.only_kind(found, format, lenient)
     if not sources and not found.broken and not found.results:
-        raise InputError(f"{_shown(paths)}: no log of a known kind ({', '.join(detect.FORMATS)})")
+        where = ", ".join(map(str, _paths(paths)))
+        raise InputError(f"{where}: no log of a known kind ({', '.join(detect.FORMATS)})")
     tables = [s.path for s in sources if s.kind == detect.TABLE]
     if tables and len(tables) == len(sources) and not found.broken:
         return _tables(tables)
@@ -112,14 +113,17 @@ def read_logs(
 
 
 def _names(what: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
-    told = (names,) if isinstance(names, str) else tuple(names or ())
-    if not all(isinstance(n, str) and n for n in told):
+    told = [names] if isinstance(names, str) else [] if names is None else names
+    if not isinstance(told, (list, tuple)) or not all(isinstance(n, str) and n for n in told):
         raise InputError(f"{what} must be a name or names, not {names!r}")
-    return told
+    return tuple(told)
 
 
-def _shown(paths: Any) -> str:
-    return str(paths) if isinstance(paths, (str, Path)) else ", ".join(map(str, paths))
+def _paths(paths: Any) -> list[Path]:
+    told = [paths] if isinstance(paths, (str, Path)) else paths
+    if not isinstance(told, (list, tuple)) or not told or not all(isinstance(p, (str, Path)) for p in told):
+        raise InputError(f"paths must be a path or a list of paths, not {paths!r}")
+    return [Path(p) for p in told]
 
 
 def _read_all(sources: list[Source], choices: Choices, n_jobs: int) -> _Reading:

@@ -123,19 +123,26 @@ def _fetch_table(table: Table, models: list[str] | None) -> Responses:
     """The complete set from the cache, or downloaded; only the files of `models` where there is one a model."""
     folder = cache_folder() / table.name
     whole = folder / f"{table.commit[:12]}.parquet"
-    if whole.exists():
-        try:
-            return read_responses(whole)
-        except InputError:
-            whole.unlink(missing_ok=True)
-    files = _files_of(table, models)
-    frame = tidy_frame(table, folder, files)
-    if len(files) < len(table.files):
-        return Responses.from_long(frame, **_columns(frame))
-    write_frame(whole, frame)
-    responses = read_responses(whole)
+    responses = _kept(whole)
+    if responses is None:
+        files = _files_of(table, models)
+        frame = tidy_frame(table, folder, files)
+        if len(files) < len(table.files):
+            return Responses.from_long(frame, **_columns(frame))
+        write_frame(whole, frame)
+        responses = read_responses(whole)
     _compare(responses, table)
     return responses
+
+
+def _kept(whole: Path) -> Responses | None:
+    """The table that an earlier call made, None if there is none that can be read."""
+    if not whole.exists():
+        return None
+    try:
+        return read_responses(whole)
+    except InputError:
+        return None
 
 
 def tidy_frame(table: Table, folder: Path, files: Collection[RemoteFile] | None = None) -> pd.DataFrame:

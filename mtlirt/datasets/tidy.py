@@ -129,10 +129,8 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except ValueError as error:
-        raise broken(path, f"is not text ({error})") from error
+    """Texts of models may be cut within a character; what is looked for in them are plain letters."""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _compact(table: pd.DataFrame) -> pd.DataFrame:

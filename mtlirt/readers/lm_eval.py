@@ -16,7 +16,7 @@ from typing import Any
 
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
-from mtlirt.readers.letters import Told, options_and_keys
+from mtlirt.readers.options import Told, agreeing, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
 FIELDS = (
@@ -201,8 +201,8 @@ def _answers(rows: list[_Row], metric: str, problems: Problems) -> tuple[list[An
         else:
             problems.add(row.line, f"metric {metric!r} is {row.metrics[metric]:g}, outside 0 to 1")
     scores = [r.metrics[metric] for r in good]
-    told, notes = options_and_keys(metric, [Told(r.logprobs, r.texts, r.target) for r in good], scores)
-    return [_answer(row, metric, options) for row, options in zip(good, told, strict=True)], notes
+    told = options_and_keys(metric, [Told(r.logprobs, r.texts, r.target) for r in good], scores)
+    return agreeing([_answer(row, metric, options) for row, options in zip(good, told, strict=True)], metric)
 
 
 def _answer(row: _Row, metric: str, told: tuple[int, int] | None) -> Answer:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.fields import Field, LogError, Problems, number, take
-from mtlirt.readers.letters import Target, Told, options_and_keys
+from mtlirt.readers.options import Target, Told, agreeing, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, digest, from_hash, tabulate
 
 FIELDS = (
@@ -135,8 +135,8 @@ def _answers(rows: list[dict[str, Any]], metric: str, problems: Problems) -> tup
         else:
             problems.add(row["line"], f"metric {metric!r} is {row['metrics'][metric]:g}, outside 0 to 1")
     scores = [r["metrics"][metric] for r in good]
-    told, notes = options_and_keys(metric, [Told(_logprobs(r), _texts(r), _gold(r)) for r in good], scores)
-    return [_answer(row, metric, options) for row, options in zip(good, told, strict=True)], notes
+    told = options_and_keys(metric, [Told(_logprobs(r), _texts(r), _gold(r)) for r in good], scores)
+    return agreeing([_answer(row, metric, options) for row, options in zip(good, told, strict=True)], metric)
 
 
 def _answer(row: dict[str, Any], metric: str, told: tuple[int, int] | None) -> Answer:

@@ -23,6 +23,7 @@ _SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
 _CHUNKED = re.compile(r"samples/.+_epoch_\d+/sample\.json", re.DOTALL)
 # a sample takes kilobytes to some megabytes, and JSON shrinks by a factor of 5 to 50
 _LARGEST, _LARGE, _RATIO = 256 << 20, 16 << 20, 500
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -112,10 +113,10 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     reason = _refusal(member)
     if reason is not None:
         raise LogError(reason)
+    if member.compress_type not in _COMPRESSIONS:
+        raise LogError("is compressed in a way that needs inspect_ai: install mtlirt[inspect]")
     try:
         return parse(archive.read(member))
-    except NotImplementedError as error:
-        raise LogError("is compressed in a way that needs inspect_ai: install mtlirt[inspect]") from error
     except _ZIP_ERRORS as error:
         raise LogError(f"is damaged ({error})") from error
 

@@ -316,9 +316,11 @@ def test_the_prompt_ends_where_the_model_answers(tmp_path):
         plain(1, "C", messages=[*shown, {"role": "assistant", "content": "a"}, {"role": "user", "content": "v"}]),
         plain(2, "C", messages=shown),
         plain(3, "C", messages=shown[1:]),
+        plain(4, "C", messages=[*shown, {"role": "assistant", "content": "a", "source": "input"}, *shown]),
     )
     prompts = read(as_json(tmp_path, content))[0].rows["prompt"]
-    assert prompts[0] == prompts[1] != prompts[2]
+    assert prompts[0] == prompts[1]
+    assert prompts.nunique() == 3
 
 
 @pytest.mark.parametrize(

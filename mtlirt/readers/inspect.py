@@ -190,10 +190,11 @@ def _part(part: Any) -> str:
 
 
 def _shown(messages: list[Any] | None) -> str:
-    """What the model was shown before it first answered."""
+    """What the model was shown before it first answered, with answers that were given as examples."""
     shown = []
     for message in messages or []:
-        if not isinstance(message, dict) or message.get("role") not in ("system", "user"):
+        known = isinstance(message, dict)
+        if not known or (message.get("role") not in ("system", "user") and message.get("source") != "input"):
             break
         shown.append(_message(message))
     return "\n".join(shown)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,15 @@ class Field:
     kind: str
     required: bool = False
 
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The path, key by key."""
+        return tuple(self.path.split("."))
+
     def read(self, record: dict[str, Any]) -> Any:
         """The value in `record`; LogError if it is missing though required, or of another type."""
         value: Any = record
-        for key in self.path.split("."):
+        for key in self.keys:
             value = value.get(key) if isinstance(value, dict) else None
         if value is None:
             if self.required:

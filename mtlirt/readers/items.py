@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.readers.runs import Run
+from mtlirt.readers.sheet import most_common
 
 DOMAIN_BY = ("task", "subject", "prefix")
 _LETTERS = 26
@@ -133,8 +134,7 @@ def _drop_other_options(task: str, rows: pd.DataFrame, code: np.ndarray, table: 
         ("key", -1, "keys"),
     ):
         known = (rows[column] != unknown) & (rows["n_options"] > 0)
-        common = rows.loc[known, column].groupby(code[known]).agg(lambda x: x.mode().iloc[0])
-        expected = pd.Series(code).map(common)
+        expected = pd.Series(code).map(most_common(code[known], rows.loc[known, column]))
         odd = known & (rows[column] != expected)
         if odd.any():
             rows.loc[odd, ["option", "key", "n_options"]] = [-1, -1, 0]

@@ -11,6 +11,7 @@ from mtlirt.readers.sheet import Answer
 
 Target = str | int | None
 _PER = {"acc": lambda text: 1, "acc_norm": len, "acc_bytes": lambda text: len(text.encode("utf-8", "surrogatepass"))}
+_ROUNDING = 1e-3  # half precision keeps three digits
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -22,18 +23,24 @@ def by_letter(named: Any, n_options: int) -> int:
 
 
 def agreeing(answers: Sequence[Answer], metric: str) -> tuple[list[Answer], list[str]]:
-    """The answers, without options where these contradict the score, and a note on how many there were.
+    """The answers, without options where these cannot be right, and notes on how many there were.
 
-    The chosen option is the key exactly where the score is 1; else one of the three does not mean what it seems to.
+    The chosen option is the key exactly where the score is 1; else one of the three does not mean what it seems to. And
+    a log-likelihood lies below 0, but for rounding.
     """
     against = [a.key >= 0 and a.score >= 0 and (a.option == a.key) != (a.score == 1) for a in answers]
-    if not any(against):
-        return list(answers), []
+    above = [a.logprobs is not None and max(a.logprobs) > _ROUNDING for a in answers]
     kept = [
-        a._replace(option=-1, key=-1, n_options=0, logprobs=None) if bad else a
-        for a, bad in zip(answers, against, strict=True)
+        a._replace(option=-1, key=-1, n_options=0, logprobs=None) if x or y else _below_zero(a)
+        for a, x, y in zip(answers, against, above, strict=True)
     ]
-    return kept, [f"options left out where they contradict {metric!r}: {sum(against):,} rows"]
+    notes = [(against, f"options left out where they contradict {metric!r}")]
+    notes += [(above, "options left out where a log-likelihood is above 0")]
+    return kept, [f"{text}: {sum(bad):,} rows" for bad, text in notes if any(bad)]
+
+
+def _below_zero(answer: Answer) -> Answer:
+    return answer if answer.logprobs is None else answer._replace(logprobs=[min(x, 0.0) for x in answer.logprobs])
 
 
 class Told(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from mtlirt.readers.sheet import Sheet
+from mtlirt.readers.sheet import Sheet, most_common
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def one_text_each(runs: Sequence[Run]) -> Chosen:
     for (_, task, _), group in tasks.items():
         frames = [r.sheet.rows[["position", "digest"]].assign(run=i) for i, r in enumerate(group)]
         rows = pd.concat(frames, ignore_index=True)
-        common = rows.groupby("position")["digest"].agg(lambda d: d.mode().iloc[0])
+        common = most_common(rows["position"], rows["digest"])
         odd = rows[rows["digest"] != rows["position"].map(common)].groupby("run").size()
         for i, run in enumerate(group):
             if i in odd.index:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
 _COLUMNS = {
@@ -114,30 +116,32 @@ def from_hash(text: str) -> int:
 
 def tabulate(answers: Sequence[Answer]) -> tuple[pd.DataFrame, dict[str, int]]:
     """One row per item: the last of repeated rows is kept, epochs are averaged; and counts of what was left out."""
-    frame = pd.DataFrame.from_records(answers, columns=Answer._fields)
-    dropped = {}
-    unscored = frame["score"].isna()
-    if unscored.any():
-        dropped["answers without a score"] = int(unscored.sum())
-        frame = frame[~unscored]
-    epoch = frame["epoch"].map(str)
-    again = pd.DataFrame({"position": frame["position"], "epoch": epoch}).duplicated(keep="last")
-    if again.any():
-        dropped["rows that repeat an item; the last is kept"] = int(again.sum())
-        frame = frame[~again]
-    frame = frame.drop(columns="epoch").assign(trials=1)
-    if frame["position"].duplicated().any():
-        frame = _average(frame)
-    return frame[list(_COLUMNS)].astype(_COLUMNS).reset_index(drop=True), dropped
+    scored = [a for a in answers if not math.isnan(a.score)]
+    last = {(a.position, str(a.epoch)): a for a in scored}
+    runs: dict[str, list[Answer]] = {}
+    for answer in last.values():
+        runs.setdefault(answer.position, []).append(answer)
+    counts = {
+        "answers without a score": len(answers) - len(scored),
+        "rows that repeat an item; the last is kept": len(scored) - len(last),
+    }
+    rows = [epochs[0] if len(epochs) == 1 else _average(epochs) for epochs in runs.values()]
+    columns: dict[str, Sequence[Any]] = dict(
+        zip(Answer._fields, zip(*rows, strict=True) if rows else [()] * len(Answer._fields), strict=True)
+    )
+    columns["trials"] = [len(epochs) for epochs in runs.values()]
+    frame = pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in _COLUMNS.items()})
+    return frame, {reason: n for reason, n in counts.items() if n}
 
 
-def _average(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per item: the mean score and the number of runs; options belong to single runs and are left out."""
-    by = frame.groupby("position", sort=False)
-    first = by.head(1).set_index("position")
-    trials = by["score"].size()
-    several = (trials > 1).reindex(first.index).to_numpy()
-    first["score"], first["trials"] = by["score"].mean(), trials
-    first.loc[several, "option"] = -1
-    first["logprobs"] = [None if s else x for s, x in zip(several, first["logprobs"], strict=True)]
-    return first.reset_index()
+def _average(epochs: list[Answer]) -> Answer:
+    """The mean score; an option belongs to a single run and is left out."""
+    mean = sum(e.score for e in epochs) / len(epochs)
+    return epochs[0]._replace(score=mean, option=-1, logprobs=None)
+
+
+def most_common(key: ArrayLike, values: ArrayLike) -> pd.Series:
+    """The value that each key has most often, indexed by key; of equally frequent ones the first seen."""
+    counts = pd.DataFrame({"key": key, "value": values}).groupby(["key", "value"], sort=False).size()
+    ranked = counts.sort_values(ascending=False, kind="stable").reset_index("value")["value"]
+    return ranked[~ranked.index.duplicated()]

@@ -1,15 +1,11 @@
 """Inspect AI logs: genuine ones with their known answers, and written ones for what those lack."""
 
-import json
-import re
-import struct
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import shared
 from hypothesis import given, settings
+from inspect_logs import as_eval, as_json, log, plain, read, result, sample
 from mutations import mutated
 
 from mtlirt.readers import inspect, inspect_files
@@ -35,69 +31,6 @@ def by_layout():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inspect_files, "find_spec", lambda name: None)
         yield
-
-
-def read(path, **choices):
-    problems = Problems()
-    (sheet,) = inspect.read(path, Choices(**choices), problems)
-    return sheet, [what for _, what in problems.found]
-
-
-def sample(i=1, value="C", scorer="choice", answer=None, target="A", epoch=1, **more):
-    return {
-        "id": i,
-        "epoch": epoch,
-        "input": f"Question {i}?",
-        "choices": ["red", "green", "blue"],
-        "target": target,
-        "messages": [{"role": "user", "content": f"Question {i}? A) red B) green C) blue"}],
-        "scores": {scorer: {"value": value, "answer": answer}},
-        "metadata": {},
-    } | more
-
-
-def plain(i, value, **more):
-    """Without choices, and with the values of some scorers, or of one."""
-    values = value if isinstance(value, dict) else {"match": value}
-    return sample(i, **more) | {"choices": None, "scores": {k: {"value": v} for k, v in values.items()}}
-
-
-def log(*samples, status="success", scores=(), created="2025-01-02T03:04:05+02:00", **results):
-    return {
-        "version": 2,
-        "status": status,
-        "eval": {
-            "task": "pkg/colours",
-            "task_version": 3,
-            "model": "org/m",
-            "created": created,
-            "config": {"epochs": 1},
-        },
-        "results": {"scores": list(scores)} | results,
-        "samples": list(samples),
-    }
-
-
-def result(name="match", value=0.5, metric="accuracy", **more):
-    return {"name": name, "scorer": name, "metrics": {metric: {"name": metric, "value": value}}} | more
-
-
-def as_json(folder, content):
-    path = folder / "log.json"
-    path.write_text(json.dumps(content))
-    return path
-
-
-def as_eval(folder, content, header="header.json", compression=zipfile.ZIP_DEFLATED):
-    path = folder / "log.eval"
-    head = {k: v for k, v in content.items() if k != "samples"}
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.writestr("_journal/start.json", json.dumps({k: head[k] for k in ("version", "eval")}))
-        for s in content["samples"]:
-            archive.writestr(f"samples/{s['id']}_epoch_{s['epoch']}.json", json.dumps(s))
-        if header == "header.json":
-            archive.writestr(header, json.dumps(head))
-    return path
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -369,12 +302,6 @@ def test_runs_that_did_not_succeed(tmp_path, status, error, note):
     assert sheet.notes == (note,)
 
 
-def test_a_run_cut_off_has_no_header(tmp_path):
-    sheet, problems = read(as_eval(tmp_path, log(plain(1, "C")), header=None))
-    assert sheet.notes == ("the run did not end, or was cut off",)
-    assert (sheet.summary, len(sheet.rows), problems) == (None, 1, [])
-
-
 @pytest.mark.parametrize(
     ("created", "run"), [("yesterday", "yesterday"), (None, ""), ("0001-01-01T00:00:00+23:00",) * 2]
 )
@@ -404,85 +331,6 @@ def test_broken_samples_are_problems(tmp_path, change, what):
 def test_files_that_are_no_logs(tmp_path, content):
     with pytest.raises(LogError):
         read(as_json(tmp_path, content))
-
-
-def test_cut_archives(tmp_path):
-    path = as_eval(tmp_path, log(plain(1, "C")))
-    whole = path.read_bytes()
-    for size in range(0, len(whole), 37):
-        path.write_bytes(whole[:size])
-        with pytest.raises(LogError, match="is no zip archive, or is cut off"):
-            read(path)
-
-
-def with_member(path, name, content):
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, content)
-    return path
-
-
-@pytest.mark.parametrize("name", ["/etc/passwd", "../x.json", "samples/../../x_epoch_1.json", "C:\\x", "\\x"])
-def test_names_that_point_out_of_the_archive(tmp_path, name):
-    path = with_member(as_eval(tmp_path, log(plain(1, "C"))), name, "{}")
-    with pytest.raises(LogError, match="holds a member named"):
-        read(path)
-    assert [p.name for p in tmp_path.iterdir()] == ["log.eval"]
-
-
-def test_members_that_unpack_to_too_much(tmp_path):
-    path = with_member(as_eval(tmp_path, log(plain(1, "C"))), "samples/2_epoch_1.json", b"0" * (17 << 20))
-    sheet, problems = read(path)
-    assert len(sheet.rows) == len(problems) == 1
-    assert problems[0].startswith("samples/2_epoch_1.json would unpack to 17,825,792 bytes")
-
-
-def with_field(raw, name, field, value):
-    """The archive with another value in a member's record in the directory, whose name comes after 46 bytes."""
-    raw = bytearray(raw)
-    at = raw.rfind(name.encode()) - 46
-    struct.pack_into("<I" if field in (CRC, SIZE) else "<H", raw, at + field, value)
-    return bytes(raw)
-
-
-FLAGS, METHOD, CRC, SIZE = 8, 10, 16, 24  # offsets in a record of the directory, by the zip format
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "what"),
-    [
-        (METHOD, 93, r"is compressed in a way that needs inspect_ai: install mtlirt\[inspect\]"),
-        (FLAGS, 1, "is encrypted"),
-        (CRC, 7, "is damaged"),
-        (SIZE, (256 << 20) + 1, "would unpack to 268,435,457 bytes"),
-    ],
-)
-@pytest.mark.parametrize("name", ["header.json", "samples/2_epoch_1.json"])
-def test_members_that_cannot_be_read(tmp_path, field, value, what, name):
-    path = as_eval(tmp_path, log(plain(1, "C"), plain(2, "C")))
-    path.write_bytes(with_field(path.read_bytes(), name, field, value))
-    if name == "header.json":
-        with pytest.raises(LogError, match=f"its header.json {what}"):
-            read(path)
-        return
-    sheet, problems = read(path)
-    assert sheet.rows["position"].tolist() == ["1"]
-    assert len(problems) == 1
-    assert re.match(f"samples/2_epoch_1.json {what}", problems[0])
-
-
-def test_ids_with_slashes_and_samples_in_chunks(tmp_path):
-    path = as_eval(tmp_path, log(plain("test/7", "C")))
-    sheet, problems = read(with_member(path, "samples/8_epoch_1/sample.json", "{}"))
-    assert sheet.rows["position"].tolist() == ["test/7"]
-    assert problems == ["some samples are in chunks, as in version 3 of these logs, and are not read"]
-
-
-def test_an_archive_of_something_else(tmp_path):
-    path = tmp_path / "log.eval"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.txt", "a")
-    with pytest.raises(LogError, match=r"neither header\.json nor _journal/start\.json"):
-        read(path)
 
 
 MIXED = log(

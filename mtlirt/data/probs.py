@@ -43,26 +43,34 @@ def read_logprobs(column: pd.Series, name: str, notes: list[str]) -> tuple[np.nd
     An option without a value (null, NaN or -inf), as where an interface reports the likeliest tokens only, has
     probability 0; an answer without any value is missing. The probability outside the options is noted.
     """
-    cells = [_cell(value, missing=-np.inf) for value in column.to_numpy(dtype=object)]
+    cells = [_cell(value) for value in column.to_numpy(dtype=object)]
     unread = np.array([c is None for c in cells])
     if unread.any():
         raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
     arrays = [c for c in cells if c is not None]
-    above = np.array([bool((c > _LOG_TOLERANCE).any()) for c in arrays])
+    length = np.array([len(c) for c in arrays])
+    owner = np.repeat(np.arange(len(length)), length)
+    flat = np.concatenate(arrays)
+    flat[np.isnan(flat)] = -np.inf
+    above = np.bincount(owner, weights=flat > _LOG_TOLERANCE, minlength=len(length)) > 0
     if above.any():
         raise InputError(f"column {name!r}: " + show_rows(above, column, "rows with log-probabilities above 0"))
-    arrays = [c if np.isfinite(c).any() else c[:0] for c in arrays]
-    length = np.array([len(c) for c in arrays])
-    told = [c for c in arrays if len(c)]
-    if told:
-        outside = np.mean([max(0.0, 1 - float(np.exp(c).sum())) for c in told])
-        unreported = sum(not np.isfinite(c).all() for c in told)
+    reported = np.bincount(owner, weights=np.isfinite(flat), minlength=len(length))
+    told = reported > 0
+    flat, owner, unreported = flat[told[owner]], owner[told[owner]], int((told & (reported < length)).sum())
+    length = np.where(told, length, 0)
+    if told.any():
+        inside = np.bincount(owner, weights=np.exp(flat), minlength=len(length))[told]
+        outside = np.maximum(0, 1 - inside).mean()
         notes.append(
             f"probabilities from {name!r}: {outside:.2%} of the probability lies outside the options on average"
             + (f"; answers with unreported options, taken as 0: {unreported:,}" if unreported else "")
         )
-    shares = [np.exp(c - c.max()) for c in told]
-    return np.concatenate([s / s.sum() for s in shares]) if told else np.zeros(0), length
+        top = np.full(len(length), -np.inf)
+        np.maximum.at(top, owner, flat)
+        flat = np.exp(flat - top[owner])
+    total = np.bincount(owner, weights=flat, minlength=len(length))
+    return flat / total[owner], length
 
 
 def most_probable(flat: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -79,9 +87,9 @@ def most_probable(flat: np.ndarray, length: np.ndarray) -> np.ndarray:
     return out
 
 
-def _cell(value: object, missing: float | None = None) -> np.ndarray | None:
-    """The numbers of one cell, none of them if it is missing, None if it cannot be read. Single numbers that are not
-    there count as `missing`, or cannot be read if that is not given."""
+def _cell(value: object) -> np.ndarray | None:
+    """The numbers of one cell, NaN for single ones that are not there; none of them if it is missing; None if it cannot
+    be read."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return np.zeros(0)
     if isinstance(value, str):
@@ -90,8 +98,6 @@ def _cell(value: object, missing: float | None = None) -> np.ndarray | None:
         except ValueError:
             return None
     try:
-        if missing is not None:
-            value = [missing if v is None or v != v else v for v in value]  # type: ignore[attr-defined]
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return None

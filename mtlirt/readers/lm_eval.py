@@ -9,10 +9,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
@@ -51,8 +50,7 @@ _SUBJECTS = ("subject", "category", "Subject", "Category")
 _ORG = re.compile(r"(?P<org>[^_].*?)__(?P<name>.+)")
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     line: int
     place: int
     filter: str

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mtlirt.readers.sheet import Answer
 
 Target = str | int | None
@@ -72,8 +70,9 @@ def options_and_keys(metric: str, rows: Sequence[Told], scores: Sequence[float])
 
 def _most_likely(row: Told, metric: str) -> int:
     """The option with the largest log-likelihood; for acc_norm per character of its text, for acc_bytes per byte."""
-    lengths = [max(1, _PER[metric](text)) for text in row.texts]
-    return int(np.argmax(np.asarray(row.logprobs, dtype=float) / lengths))
+    per = _PER[metric]
+    values = [value / max(1, per(text)) for value, text in zip(row.logprobs, row.texts, strict=True)]
+    return values.index(max(values))
 
 
 def find_keys(

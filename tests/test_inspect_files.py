@@ -3,7 +3,9 @@
 import re
 import struct
 import zipfile
+import zlib
 
+import pyarrow as pa
 import pytest
 from inspect_logs import as_eval, log, plain, read
 
@@ -69,7 +71,9 @@ FLAGS, METHOD, CRC, SIZE = 8, 10, 16, 24  # offsets in a record of the directory
 @pytest.mark.parametrize(
     ("field", "value", "what"),
     [
-        (METHOD, 93, r"is compressed in a way that needs inspect_ai: install mtlirt\[inspect\]"),
+        (METHOD, 12, "is damaged"),
+        (METHOD, 93, "is damaged"),
+        (METHOD, 98, "is compressed by method 98, which is not read here"),
         (FLAGS, 1, "is encrypted"),
         (CRC, 7, "is damaged"),
         (SIZE, (256 << 20) + 1, "would unpack to 268,435,457 bytes"),
@@ -87,6 +91,28 @@ def test_members_that_cannot_be_read(tmp_path, field, value, what, name):
     assert sheet.rows["position"].tolist() == ["1"]
     assert len(problems) == 1
     assert re.match(f"samples/2_epoch_1.json {what}", problems[0])
+
+
+def test_zstandard(tmp_path):
+    """What inspect_ai writes since 2026; checksum and size are held to."""
+    path = as_eval(tmp_path, log(plain(1, "C"), plain(2, "I")))
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, pa.Codec("zstd").compress(content, asbytes=True))
+    raw = path.read_bytes()
+    for name, content in contents.items():
+        for field, value in ((METHOD, 93), (CRC, zlib.crc32(content)), (SIZE, len(content))):
+            raw = with_field(raw, name, field, value)
+    path.write_bytes(raw)
+    sheet, problems = read(path)
+    assert (sheet.rows["score"].tolist(), problems) == ([1, 0], [])
+    for field in (CRC, SIZE):
+        path.write_bytes(with_field(raw, "samples/1_epoch_1.json", field, 7))
+        sheet, (problem,) = read(path)
+        assert sheet.rows["score"].tolist() == [0]
+        assert problem == "samples/1_epoch_1.json is damaged (another size or checksum than the archive says)"
 
 
 def test_ids_with_slashes_and_samples_in_chunks(tmp_path):

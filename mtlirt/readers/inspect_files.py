@@ -1,7 +1,7 @@
 """Files of Inspect AI: .eval, a zip archive of header.json and samples/<id>_epoch_<n>.json, and .json, one object.
 
-Read through inspect_ai itself where it is installed, since it also knows compressions that Python's zipfile does not;
-else by the documented layout, one sample in memory at a time. Nothing is unpacked to disk.
+Read through inspect_ai itself where it is installed and can, since it knows all versions of these files; else by the
+documented layout, one sample in memory at a time, so that a damaged one costs no other. Nothing is unpacked to disk.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from mtlirt.readers.fields import LogError, Problems, load, parse
 
@@ -23,7 +24,8 @@ _SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
 _CHUNKED = re.compile(r"samples/.+_epoch_\d+/sample\.json", re.DOTALL)
 # a sample takes kilobytes to some megabytes, and JSON shrinks by a factor of 5 to 50
 _LARGEST, _LARGE, _RATIO = 256 << 20, 16 << 20, 500
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_ZSTANDARD = 93
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, _ZSTANDARD)
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -42,9 +44,10 @@ def open_log(path: Path, problems: Problems) -> tuple[Any, Iterator[tuple[str, A
     """The header, and the samples with their names."""
     archive = path.suffix == ".eval"
     installed = find_spec("inspect_ai") is not None
-    members = _members(path, installed) if archive else []
-    if installed:
-        return _through_inspect(path)
+    members = _members(path) if archive else []
+    if installed and not any(_refusal(member) for member in members):
+        with suppress(LogError):
+            return _through_inspect(path)
     return _from_zip(path, members, problems) if archive else _from_json(path)
 
 
@@ -67,7 +70,7 @@ def _from_json(path: Path) -> tuple[Any, Iterator[tuple[str, Any]]]:
     return log, ((f"sample {place}", sample) for place, sample in enumerate(samples, start=1))
 
 
-def _members(path: Path, installed: bool) -> list[zipfile.ZipInfo]:
+def _members(path: Path) -> list[zipfile.ZipInfo]:
     """What the archive holds; LogError if it is none, is cut off, or holds names that point out of it."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -78,8 +81,6 @@ def _members(path: Path, installed: bool) -> list[zipfile.ZipInfo]:
         parts = member.filename.replace("\\", "/").split("/")
         if parts[0] == "" or ":" in parts[0] or ".." in parts:
             raise LogError(f"holds a member named {member.filename[:80]!r}, which no log does")
-        if installed and (reason := _refusal(member)):
-            raise LogError(f"{member.filename[:80]} {reason}")
     return members
 
 
@@ -114,11 +115,26 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     if reason is not None:
         raise LogError(reason)
     if member.compress_type not in _COMPRESSIONS:
-        raise LogError("is compressed in a way that needs inspect_ai: install mtlirt[inspect]")
+        raise LogError(f"is compressed by method {member.compress_type}, which is not read here")
     try:
-        return parse(archive.read(member))
+        return parse(_zstandard(archive, member) if member.compress_type == _ZSTANDARD else archive.read(member))
     except _ZIP_ERRORS as error:
         raise LogError(f"is damaged ({error})") from error
+
+
+def _zstandard(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """What inspect_ai writes since 2026, and Python's zipfile reads from 3.14 on."""
+    import pyarrow as pa
+
+    file = cast("BinaryIO", archive.fp)
+    file.seek(member.header_offset)
+    name, extra = struct.unpack("<26x2H", file.read(30))
+    file.seek(name + extra, 1)
+    packed = pa.py_buffer(file.read(member.compress_size))
+    content: bytes = pa.input_stream(packed, compression="zstd").read(member.file_size + 1)
+    if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
+        raise zipfile.BadZipFile("another size or checksum than the archive says")
+    return content
 
 
 def _refusal(member: zipfile.ZipInfo) -> str | None:

@@ -85,7 +85,9 @@ def test_only_documented_errors(tmp_path, kind):
         for lenient in (False, True):
             tried += 1
             try:
-                read_logs(tmp_path / "logs", lenient=lenient, metric=["acc", "exact_match", "match", "choice"])
+                read_logs(
+                    tmp_path / "logs", lenient=lenient, metric=["acc", "exact_match", "match", "choice", "accuracy"]
+                )
                 read += 1
             except InputError:
                 pass

@@ -224,6 +224,17 @@ def test_what_is_no_log(tmp_path):
         read_logs(tmp_path / "empty")
 
 
+def test_parts_without_their_other_half(tmp_path):
+    write_model(tmp_path / "a", "org/a", [1, 0])
+    (tmp_path / "per_instance_stats.json").write_text("[]")
+    (tmp_path / "x.json").write_text('{"schema_version": "0.3.0", "evaluation_id": "e", "model_info": {}}')
+    with pytest.raises(InputError) as told:
+        read_logs(tmp_path)
+    assert "per_instance_stats.json: is of a HELM run whose run_spec.json is missing" in str(told.value)
+    assert "x.json: is an aggregate of Every Eval Ever whose samples" in str(told.value)
+    assert list(read_logs(tmp_path, lenient=True)[0].models) == ["org/a"]
+
+
 def test_many_files_with_the_same_fault(tmp_path):
     for i in range(30):
         write_rows(tmp_path / f"m{i:02d}", [row(0, 1, metrics=["acc", "f1"], f1=0.5)])

@@ -15,7 +15,7 @@ from mtlirt.readers.fields import LogError, parse
 LM_EVAL, INSPECT, HELM, EEE, V1, V2, TABLE = "lm-eval", "inspect", "helm", "eee", "openllm-v1", "openllm-v2", "table"
 FORMATS = (LM_EVAL, INSPECT, HELM, EEE, V1, V2, TABLE)
 _HEAD = 1 << 16
-_HELM_RUN = "run_spec.json"
+_HELM_RUN, _HELM_SCORES = "run_spec.json", "per_instance_stats.json"
 _TABLES = (".csv", ".csv.gz")
 _READ = (".jsonl", ".json", ".eval", ".parquet", *_TABLES)
 _RESULTS = re.compile(r"results_.*\.json")
@@ -68,6 +68,10 @@ def _walk(path: Path) -> Iterator[Path]:
 def _sort_in(path: Path, found: Found) -> None:
     if path.name == _HELM_RUN:
         found.sources.append(Source(HELM, path.parent))
+    elif path.name == _HELM_SCORES:
+        found.broken.append((path, f"is of a HELM run whose {_HELM_RUN} is missing"))
+    elif path.suffix == ".json" and path.with_name(f"{path.stem}_samples.jsonl").exists():
+        return
     elif not path.name.endswith(_READ):
         found.passed_over.append(path)
     elif _RESULTS.fullmatch(path.name):
@@ -130,6 +134,8 @@ def _kind_of_object(head: bytes) -> str | None:
     keys = set(re.findall(r'"(\w+)"\s*:', head.decode("utf-8-sig", "replace")))
     if {"version", "status", "eval"} <= keys or {"eval", "task_id", "run_id"} <= keys:
         return INSPECT
+    if {"schema_version", "evaluation_id", "model_info"} <= keys:
+        raise LogError("is an aggregate of Every Eval Ever whose samples, <name>_samples.jsonl, are missing")
     if head.lstrip()[:1] == b"[" and {"doc_id", "doc"} <= keys:
         return LM_EVAL
     return None

@@ -1,5 +1,7 @@
 """Details of the Open LLM Leaderboard, version 1, as METHODS 6.1 describes them: made here, none is at hand."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,6 +75,20 @@ def test_leaderboard_metric_and_generated_answers(tmp_path):
     assert responses.option_block("gsm8k").tolist() == [[-1, -1]]
     binary, _ = read_logs(tmp_path, metric=["mc1", "acc"])
     assert binary.block("truthfulqa:mc").tolist() == [[1, 0]]
+
+
+def test_results_of_the_run(tmp_path):
+    """Versions and means stand at the top of the repository; MMLU before its repair is not mixed in."""
+    for name, version in (("a", 1), ("b", 1), ("c", 0)):
+        path = write_details(folder(tmp_path, f"org/{name}"), f"{MMLU}law", [1, 0, 1, 1])
+        entry = f"harness|{MMLU}law|5"
+        results = {"results": {entry: {"acc": 0.75, "acc_norm": 0.75}}, "versions": {entry: version}}
+        (path.parents[1] / f"results_{path.parent.name}.json").write_text(json.dumps(results))
+    with pytest.raises(InputError, match=r"version differs.*1 in 2 \(org/a, \.\.\.\); 0 in 1 \(org/c\)"):
+        read_logs(tmp_path)
+    responses, log = read_logs(tmp_path, lenient=True)
+    assert list(responses.models) == ["org/a", "org/b"]
+    assert log.summaries["verdict"].tolist() == ["confirmed"] * 2
 
 
 def test_broken_parquet(tmp_path):

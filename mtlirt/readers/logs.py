@@ -16,7 +16,7 @@ from mtlirt._parallel import as_done, check_jobs
 from mtlirt._progress import count
 from mtlirt.data import Responses
 from mtlirt.errors import InputError
-from mtlirt.readers import checks, detect, lm_eval
+from mtlirt.readers import checks, detect, lm_eval, openllm
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.detect import Found, Source
 from mtlirt.readers.fields import LogError, Problems
@@ -161,10 +161,11 @@ class _Reader:
 def _lonely_results(found: Found) -> list[tuple[str, int, str]]:
     """Results files of lm-evaluation-harness whose samples are not there."""
     runs = {(s.path.parent, lm_eval.run_of(s.path)) for s in found.sources if s.kind in (detect.LM_EVAL, detect.V2)}
+    details = {openllm.run_of(s.path) for s in found.sources if s.kind == detect.V1} - {None}
     return [
         (str(path), 0, "is a results file whose samples are missing; the harness writes them with --log_samples")
         for path in found.results
-        if (path.parent, lm_eval.run_of(path)) not in runs
+        if (path.parent, lm_eval.run_of(path)) not in runs and openllm.run_of(path) not in details
     ]
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, number, take
+from mtlirt.readers.fields import Field, LogError, Problems, load, number, take
 from mtlirt.readers.options import Target, Told, agreeing, options_and_keys
-from mtlirt.readers.sheet import Answer, Sheet, digest, from_hash, tabulate
+from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
 FIELDS = (
     Field("query", "query", "text"),
@@ -24,6 +25,10 @@ FIELDS = (
     Field("pred_logits", "pred_logits", "list"),
     Field("example_hash", "hashes.example", "text"),
     Field("prompt_hash", "hashes.full_prompt", "text"),
+)
+RESULTS = (
+    Field("results", "results", "object", required=True),
+    Field("versions", "versions", "object"),
 )
 _TEXTS = ("example_hash", "query", "example", "instruction")
 _NOT_METRICS = {f.path.split(".")[0] for f in FIELDS} | {
@@ -42,6 +47,7 @@ _NAME = re.compile(
     r"\.parquet",
     re.ASCII,
 )
+_RESULTS = re.compile(r"results_(?P<run>\d{4}-\d\d-\d\dT\d\d[-:_]\d\d[-:_]\d\d(\.\d+)?)\.json", re.ASCII)
 _REPOSITORY = re.compile(r"details_(?P<org>[^_].*?)__(?P<name>.+)")
 _MMLU = "hendrycksTest-"
 _BATCH = 512
@@ -53,6 +59,7 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     if match is None:
         raise LogError("is not named details_<suite>|<task>|<shots>_<time>.parquet, so its task is not known")
     task = match["task"]
+    results = _results(path, match["run"], problems)
     records = _records(path)
     if not records:
         raise LogError("has no rows")
@@ -74,14 +81,54 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
             folder=path.resolve().parent.name,
             origin=str(path.parent if folder is None else folder),
             unit="hendrycksTest" if task.startswith(_MMLU) else task,
-            test={"number of shots": match["shots"]},
+            test={"number of shots": match["shots"], "version": _version(results, match)},
             rows=table,
+            summary=_summary(results, match, metric),
             by_position=True,
             digest_of=rows[0]["hashed"],
             dropped=dropped,
             notes=tuple(notes),
         )
     ]
+
+
+def run_of(path: Path) -> str | None:
+    """The time in the name of a details or a results file, None if it is neither."""
+    match = _NAME.fullmatch(unquote(path.name)) or _RESULTS.fullmatch(path.name)
+    return None if match is None else re.sub("[:_]", "-", match["run"])
+
+
+def _results(path: Path, run: str, problems: Problems) -> dict[str, Any] | None:
+    """The results of the run, beside its details or at the top of the repository; None if they are not there."""
+    for folder in (path.parent, _repository(path)):
+        beside = None if folder is None else folder / f"results_{run}.json"
+        if beside is not None and beside.exists():
+            try:
+                return _read_results(beside)
+            except LogError as error:
+                problems.add(0, f"its {beside.name} {error}")
+    return None
+
+
+@lru_cache(maxsize=64)
+def _read_results(path: Path) -> dict[str, Any]:
+    return take(RESULTS, load(path))
+
+
+def _version(results: dict[str, Any] | None, match: re.Match[str]) -> str | None:
+    """The task's version; MMLU before its repair in June 2023 has 0, and is another test."""
+    version = ((results or {}).get("versions") or {}).get(_entry(match))
+    return None if version is None else str(version)
+
+
+def _summary(results: dict[str, Any] | None, match: re.Match[str], metric: str) -> Summary | None:
+    told = (results or {}).get("results", {}).get(_entry(match))
+    value = number(told.get(metric)) if isinstance(told, dict) else None
+    return None if value is None else Summary(value, None, f"results_{match['run']}.json")
+
+
+def _entry(match: re.Match[str]) -> str:
+    return f"{match['suite']}|{match['task']}|{match['shots']}"
 
 
 def _repository(path: Path) -> Path | None:

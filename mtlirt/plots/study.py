@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.errors import InputError
+from mtlirt.plots.style import COLOURS, new_axes
 from mtlirt.simulation.study import GENERAL
 from mtlirt.simulation.summary import check_measure, varying_fields
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, told apart by colour-blind readers
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _GROUP_WIDTH = 0.8  # of the distance between two designs on the horizontal axis
 
 
@@ -61,17 +60,14 @@ def study_domains(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
 def _boxes(rows: pd.DataFrame, study: pd.DataFrame, measure: str, traits: str, ax: Axes | None) -> Axes:
     if rows.empty:
         raise InputError("the study holds no estimate to draw")
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=(7.0, 4.0), layout="constrained")
+    ax = new_axes(ax)
     fields = varying_fields(study) or ["design"]
     designs = study.drop_duplicates("design").set_index("design", drop=False)[fields]
     estimators = list(rows["estimator"].unique())
     width = _GROUP_WIDTH / len(estimators)
     for k, estimator in enumerate(estimators):
         own = rows[rows["estimator"] == estimator]
-        colour = _COLOURS[k % len(_COLOURS)]
+        colour = COLOURS[k % len(COLOURS)]
         ax.boxplot(
             [own.loc[own["design"] == number, measure].dropna() for number in designs.index],
             positions=np.arange(len(designs)) + (k - (len(estimators) - 1) / 2) * width,

@@ -80,7 +80,7 @@ def test_genuine_log():
     sheet, problems = read(path)
     assert (sheet.model, sheet.task, sheet.metric) == ("demo-org/demo-model", "demo-source.demo_bench", "accuracy")
     assert (sheet.rows["position"].tolist(), sheet.rows["score"].tolist()) == (["demo_0001"], [1.0])
-    assert (sheet.rows["subject"].tolist(), sheet.run) == (["arithmetic"], "1750000000")
+    assert (sheet.rows["subject"].tolist(), sheet.run) == (["arithmetic"], "2025-06-15T15:06:40+00:00")
     assert sheet.rows["digest"].tolist() == [int("9c94305328f8e703", 16)]
     # the aggregate says .75 over the one row that it counts, whose checksum is right: the log contradicts itself
     assert (sheet.summary.value, sheet.summary.n, sheet.summary.where) == (0.75, 1, f"{UUID}.json")
@@ -142,7 +142,6 @@ def test_an_evaluation_that_cannot_be_read_is_a_problem(tmp_path):
     ("low", "high", "scores", "expected", "scaled"),
     [
         (0.0, 100.0, [25.0, 100.0], [0.25, 1], True),
-        (0.0, 100.0, [0.25, 1.0], [0.25, 1], False),
         (1.0, 5.0, [1.0, 2.0], [0, 0.25], True),
         (-1.0, 1.0, [0.0, 1.0], [0.5, 1], True),
         (1.0, 1.0, [0.5, 1.0], [0.5, 1], False),
@@ -156,8 +155,19 @@ def test_ranges(tmp_path, low, high, scores, expected, scaled):
     assert sheet.notes == ((f"scores were taken from {low:g} to {high:g}",) if scaled else ())
 
 
+@pytest.mark.parametrize(("mean", "expected"), [(0.625, [0.0025, 0.01]), (62.5, [0.25, 1])])
+def test_scores_from_0_to_1_of_a_wider_metric(tmp_path, mean, expected):
+    """Rows may be on the metric's range or from 0 to 1; its own mean tells, and nothing else does."""
+    rows = [row(1, 0.25), row(2, 1.0)]
+    sheet, _ = read(write(tmp_path, rows, result(high=100.0, score=mean)))
+    assert sheet.rows["score"].tolist() == expected
+    assert sheet.summary.value == pytest.approx(sum(expected) / 2)
+    with pytest.raises(LogError, match="scores from 0 to 1 where its metric goes from 0 to 100: either may be meant"):
+        read(write(tmp_path, rows, result(high=100.0, score=40.0)))
+
+
 def test_the_mean_is_on_the_metrics_range(tmp_path):
-    assert read(write(tmp_path, [row(1)], result(high=100.0, score=75.0)))[0].summary.value == 0.75
+    assert read(write(tmp_path, [row(1, 75.0)], result(high=100.0, score=75.0)))[0].summary.value == 0.75
 
 
 @pytest.mark.parametrize("score", [7, -0.5, float("nan"), "much", None, []])

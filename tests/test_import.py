@@ -32,7 +32,7 @@ def test_import(tmp_path):
         ([], "several metrics: acc, f1; choose one with --metric"),
         (["--metric", "bleu"], "no metric bleu"),
         (["-o", "answers.csv"], "must end in .parquet"),
-        (["--format", "helm"], "no log of a known kind"),
+        (["--format", "helm"], "no log of kind helm, but 1 of lm-eval"),
     ],
 )
 def test_refused(tmp_path, options, message):

@@ -1,6 +1,7 @@
 """Archives of Inspect AI that are cut off, damaged, hostile or in a form that is not read."""
 
 import re
+import resource
 import struct
 import zipfile
 import zlib
@@ -71,7 +72,7 @@ FLAGS, METHOD, CRC, SIZE = 8, 10, 16, 24  # offsets in a record of the directory
 @pytest.mark.parametrize(
     ("field", "value", "what"),
     [
-        (METHOD, 12, "is damaged"),
+        (METHOD, 12, "is compressed by method 12, which is not read here"),
         (METHOD, 93, "is damaged"),
         (METHOD, 98, "is compressed by method 98, which is not read here"),
         (FLAGS, 1, "is encrypted"),
@@ -91,6 +92,18 @@ def test_members_that_cannot_be_read(tmp_path, field, value, what, name):
     assert sheet.rows["position"].tolist() == ["1"]
     assert len(problems) == 1
     assert re.match(f"samples/2_epoch_1.json {what}", problems[0])
+
+
+def test_members_that_lie_about_their_size(tmp_path):
+    """No more is unpacked than the size says, so a small archive cannot fill the memory."""
+    path = with_member(as_eval(tmp_path, log(plain(1, "C"))), "samples/2_epoch_1.json", b"0" * (200 << 20))
+    path.write_bytes(with_field(path.read_bytes(), "samples/2_epoch_1.json", SIZE, 1000))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sheet, (problem,) = read(path)
+    assert sheet.rows["position"].tolist() == ["1"]
+    assert problem == "samples/2_epoch_1.json is damaged (another size or checksum than the archive says)"
+    # kilobytes; the member would take 200 MiB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 << 10
 
 
 def test_zstandard(tmp_path):

@@ -50,7 +50,7 @@ def test_genuine_generated():
     one, _ = sheet(shared(*GENUINE, MATH))
     assert one.model == "RylanSchaeffer/mem_Qwen3-93M_minerva_math_rep_0_sbst_1.0000_epch_1_ot_1"
     assert (one.metric, one.summary.value, one.summary.n) == ("exact_match", 0.0, 5000)
-    assert one.test == {"version": "1.0", "number of shots": "0"}
+    assert one.test == {"version": "1", "number of shots": "0"}
     assert (one.rows["n_options"] == 0).all()
 
 
@@ -177,7 +177,7 @@ def test_results_of_another_time_are_not_used(tmp_path):
     path = write_rows(tmp_path, [row(0, 1)])
     write_results(tmp_path, "org/x", {"sums": 1.0}, run="2020-01-01T00-00-00.000001")
     assert sheet(path)[0].model is None
-    with pytest.raises(InputError, match="results file whose samples are missing"):
+    with pytest.raises(InputError, match="results file without its samples"):
         read_logs(tmp_path)
 
 

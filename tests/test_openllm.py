@@ -28,7 +28,7 @@ def test_both_generations_are_the_same_items(tmp_path):
     assert responses.items["key"].tolist() == ["A", "B", "C", "D"]
     assert responses.option_block(f"{MMLU}anatomy").tolist() == [[1, 2, 2, 0], [0, 2, 2, 3]]
     assert responses.blocks.probs is not None
-    assert not log.warnings
+    assert log.warnings == ("2 items are answered alike by all models",)
     assert read_logs(tmp_path, domain_by="subject")[0].domains == ("anatomy",)
 
 

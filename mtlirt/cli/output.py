@@ -115,7 +115,11 @@ def check_table(path: Path, force: bool, kinds: tuple[str, ...] = _TABLES) -> No
     """Raise InputError if `path` is no table's name, or is there already and `force` is not set."""
     if not path.name.endswith(kinds):
         raise InputError(f"{path}: the table's name must end in {', '.join(kinds)}")
-    if path.exists() and not force:
+    try:
+        taken = path.is_dir() or (path.exists() and not force)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    if taken:
         raise InputError(f"{path}: is there already; choose another --out or add --force")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")

@@ -25,7 +25,7 @@ def show_rows(bad: np.ndarray, values: pd.Series | np.ndarray, what: str) -> str
 
 def names(values: pd.Series, column: str) -> tuple[np.ndarray, pd.Index]:
     """Codes and names in order of first appearance; names are text."""
-    codes, uniques = pd.factorize(values)
+    codes, uniques = _distinct(values)
     text = pd.Index([str(u) for u in uniques], dtype=str)
     blank = np.array([*(t.strip() == "" for t in text), True])
     if blank[codes].any():

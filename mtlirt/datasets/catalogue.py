@@ -58,7 +58,8 @@ class Details:
     folders : names of a model's folder that tell the reader whose answers they are; the first is the repository's.
     format : the reader's word for its files.
     file : pattern of the names of files of answers, with groups task and stamp.
-    beside : a file that may lie beside them and says more about a run, with {stamp} for its time.
+    beside : a file that may lie beside them, or at the top, and says more about a run, with {stamp} for its time.
+    tasks : those that are meant where none is named, None for all.
     newest : whether of each task only the run with the latest time stamp is wanted; else the reader chooses.
     """
 
@@ -68,7 +69,8 @@ class Details:
     folders: tuple[str, ...]
     format: str
     file: str
-    beside: str | None
+    beside: str
+    tasks: tuple[str, ...] | None
     newest: bool
 
 
@@ -141,7 +143,8 @@ _DETAILS = (
         folders=("details_{key}",),
         format="openllm-v1",
         file=rf"details_(?P<task>.+)_{_STAMP}\.parquet",
-        beside=None,
+        beside="results_{stamp}.json",
+        tasks=("arc", "gsm8k", "hellaswag", "mmlu", "truthfulqa", "winogrande"),
         newest=False,
     ),
     Details(
@@ -152,6 +155,7 @@ _DETAILS = (
         format="openllm-v2",
         file=rf"samples_leaderboard_(?P<task>.+)_{_STAMP}\.jsonl?",
         beside="results_{stamp}.json",
+        tasks=None,
         newest=True,
     ),
 )

@@ -62,19 +62,18 @@ def wanted(details: Details, files: Collection[str], tasks: Sequence[str] | None
     found = [(name, m["task"], m["stamp"]) for name in sorted(files) if (m := _match(details, name))]
     if not found:
         raise InputError(f"{where}: holds no file of answers as {details.name} has them")
-    patterns = None if tasks is None else [*tasks]
-    for pattern in patterns or ():
+    for pattern in tasks or ():
         if not any(_asked(task, pattern) for _, task, _ in found):
             there = ", ".join(sorted({_plain(task) for _, task, _ in found})[:10])
             raise InputError(f"{where}: there is no task {pattern!r}; there are {there}, ...")
+    patterns = details.tasks if tasks is None else tasks
     if patterns is not None:
         found = [f for f in found if any(_asked(f[1], pattern) for pattern in patterns)]
     if details.newest:
         found = [*{f[1]: f for f in sorted(found, key=lambda f: f[2])}.values()]
     names = {name for name, _, _ in found}
-    if details.beside:
-        beside = {str(PurePosixPath(f[0]).with_name(details.beside.format(stamp=f[2]))) for f in found}
-        names |= beside & {*files}
+    told = [(PurePosixPath(name), details.beside.format(stamp=stamp)) for name, _, stamp in found]
+    names |= {*files} & {place for path, results in told for place in (str(path.with_name(results)), results)}
     return sorted(names)
 
 

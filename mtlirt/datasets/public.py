@@ -37,9 +37,10 @@ def fetch(name: str, *, models: Collection[str] | None = None, tasks: Collection
     Parameters
     ----------
     models : names to keep. For the leaderboards they are needed, as on the Hub: "org/model".
-    tasks : domains to keep, plain names or patterns ("math", "bbh_*"). For the leaderboards these are tasks, and only
-        their files are downloaded: "mmlu_pro", "bbh_*", "gpqa_diamond", ... in version 2; "arc", "gsm8k", "hellaswag",
-        "mmlu", "truthfulqa", "winogrande" or the files' own words ("hendrycksTest-*") in version 1.
+    tasks : benchmarks or subjects to keep, plain names or patterns ("math", "bbh_*"), as the set's domains are named.
+        For the leaderboards only their files are downloaded: "mmlu_pro", "bbh_*", "gpqa_diamond", ... in version 2, all
+        by default; "arc", "gsm8k", "hellaswag", "mmlu", "truthfulqa", "winogrande" in version 1, these six by default,
+        or the files' own words ("hendrycksTest-*").
 
     Where it is kept and looked for
     -------------------------------
@@ -91,9 +92,13 @@ def fetch(name: str, *, models: Collection[str] | None = None, tasks: Collection
 def _names(argument: str, values: Collection[str] | None) -> list[str] | None:
     if values is None:
         return None
-    if isinstance(values, str) or not all(isinstance(v, str) and v for v in values) or not values:
+    if isinstance(values, str) or not isinstance(values, Collection) or not values or not all(map(_is_name, values)):
         raise InputError(f"{argument} must be a list of names, such as ['...'], not {values!r}")
     return list(dict.fromkeys(values))
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _domains(responses: Responses, patterns: list[str] | None) -> list[str] | None:

@@ -9,27 +9,30 @@ import pandas as pd
 
 from mtlirt.data import Responses
 from mtlirt.data.responses import as_float, observed
+from mtlirt.data.select import constant_items, constant_models
 from mtlirt.readers.runs import Run
+from mtlirt.readers.sheet import REPEATED
 
 _TOLERANCE = 1e-6  # logs give their means to six digits at least
 _SHOWN = 5
 _BELOW = 2.0  # standard errors
 
 
-def summaries(runs: Sequence[Run]) -> pd.DataFrame:
-    """The logs' own means beside those of the answers read; see `ReadLog.summaries`."""
+def summaries(runs: Sequence[Run], broken: set[str]) -> pd.DataFrame:
+    """The logs' own means beside those of the answers read; see `ReadLog.summaries`. broken : files read in part."""
     rows = []
     for run in runs:
         sheet = run.sheet
         if sheet.summary is None:
             continue
         n, found = len(sheet.rows), float(sheet.rows["score"].mean())
-        complete = sheet.summary.n in (None, n) and not sheet.dropped
+        lost = run.file in broken or any(not reason.startswith(REPEATED) for reason in sheet.dropped)
+        complete = sheet.summary.n in (None, n) and not lost
         same = abs(found - sheet.summary.value) <= _TOLERANCE
         verdict = "not confirmed" if not complete else "confirmed" if same else "differs"
-        told = (run.file, run.model, sheet.task, sheet.metric, sheet.summary.value, found, sheet.summary.n, n, verdict)
-        rows.append(told)
-    names = ["file", "model", "task", "metric", "stated", "found", "n_stated", "n_found", "verdict"]
+        told = (run.file, run.model, sheet.task, sheet.metric, sheet.summary.where, sheet.summary.value, found)
+        rows.append((*told, sheet.summary.n, n, verdict))
+    names = ["file", "model", "task", "metric", "source", "stated", "found", "n_stated", "n_found", "verdict"]
     return pd.DataFrame(rows, columns=names).astype({"n_stated": "Int64"})
 
 
@@ -38,7 +41,7 @@ def of_summaries(table: pd.DataFrame) -> list[str]:
     found = []
     for row in table[table["verdict"] == "differs"].to_dict("records"):
         ours = f"the mean of {row['metric']!r} is {row['found']:.6g} over its {row['n_found']:,} items"
-        found.append(f"{row['file']}: {ours}, but the log says {row['stated']:.6g}")
+        found.append(f"{row['file']}: {ours}, but {row['source']} says {row['stated']:.6g}")
     partial = table[table["verdict"] == "not confirmed"]
     for row in partial.head(_SHOWN).to_dict("records"):
         n = "another number of" if pd.isna(row["n_stated"]) else f"{row['n_stated']:,}"
@@ -68,7 +71,14 @@ def partial_runs(runs: Sequence[Run]) -> list[str]:
 
 def of_answers(responses: Responses) -> list[str]:
     """Warnings on models with identical answers, models below chance, and missing answers."""
-    return _identical(responses) + _below_chance(responses) + _gaps(responses)
+    return _identical(responses) + _below_chance(responses) + _constant(responses) + _gaps(responses)
+
+
+def _constant(responses: Responses) -> list[str]:
+    items = sum(int(constant_items(block).sum()) for block in responses.blocks.scores) if responses.n_models > 1 else 0
+    models = int(constant_models(responses).sum()) if responses.n_items > 1 else 0
+    told = [f"{items:,} items are answered alike by all models"] if items else []
+    return told + ([f"{models:,} models have all items right, or none"] if models else [])
 
 
 def _identical(responses: Responses) -> list[str]:

@@ -47,8 +47,8 @@ class Choices:
         return _pick("metric", self.metrics, names)
 
     def filter(self, names: Sequence[str]) -> str:
-        """The filter: the only one, or the user's."""
-        return names[0] if len(names) == 1 else _pick("filter", self.filters, names)
+        """The filter: the user's, or the only one; a log without filters has "none" whatever was asked."""
+        return names[0] if list(names) == ["none"] else _pick("filter", self.filters, names)
 
 
 def leaderboard_metric(task: str) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
+from mtlirt.readers.fields import Field, LogError, Problems, in_utc, lines, load, number, take
 from mtlirt.readers.options import agreeing, by_letter
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
@@ -34,6 +34,7 @@ AGGREGATE = (
     Field("model", "model_info.id", "text"),
     Field("evaluated", "evaluation_timestamp", "text"),
     Field("retrieved", "retrieved_timestamp", "text"),
+    Field("library", "eval_library.name", "text"),
     Field("results", "evaluation_results", "list"),
     Field("algorithm", "detailed_evaluation_results.hash_algorithm", "text"),
     Field("checksum", "detailed_evaluation_results.checksum", "text"),
@@ -54,6 +55,7 @@ _NO_METRIC = "score"
 _FAILED = "rows that ended with an error"
 # options are few; a longer list of choices is something else
 _MOST = 1000
+_SAME = 1e-3  # of means that are rounded to three digits
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class _Result:
 class _Aggregate:
     path: Path
     model: str | None
+    library: str | None
     run: str
     results: list[_Result]
     rows: int | None
@@ -148,7 +151,7 @@ def _sheet(
         folder=None,
         origin=str(path.parent),
         unit=task,
-        test={},
+        test={"evaluation library": aggregate.library},
         rows=table,
         summary=None if result is None else _summary(result, n, aggregate.path.name),
         dropped=dict(+dropped) | repeated,
@@ -213,7 +216,7 @@ def _place(named: Any, options: list[str]) -> int:
 def _aggregate(path: Path, problems: Problems) -> _Aggregate:
     """The aggregate, compared with the samples; an empty one if there is none."""
     beside = path.with_name(path.name.removesuffix(_END).removesuffix(".jsonl") + ".json")
-    empty = _Aggregate(beside, None, "", [], None)
+    empty = _Aggregate(beside, None, None, "", [], None)
     if not beside.exists():
         return empty
     try:
@@ -228,9 +231,9 @@ def _aggregate(path: Path, problems: Problems) -> _Aggregate:
         except LogError as error:
             problems.add(0, f"its {beside.name}, result {place}: {error}")
     _compare(path, beside.name, values, problems)
-    return _Aggregate(
-        beside, values["model"], values["evaluated"] or values["retrieved"] or "", results, values["rows"]
-    )
+    library = None if values["library"] in (None, "unknown") else values["library"]
+    time = in_utc(values["evaluated"] or values["retrieved"])
+    return _Aggregate(beside, values["model"], library, time, results, values["rows"])
 
 
 def _result(values: dict[str, Any]) -> _Result:
@@ -276,7 +279,11 @@ def _results_of(rows: list[_Row], aggregate: _Aggregate) -> list[_Result]:
 def _metric(row: _Row, results: list[_Result]) -> str:
     if row.result is not None:
         return next((r.metric for r in results if r.id == row.result), row.result)
-    return results[0].metric if len(results) == 1 else _NO_METRIC
+    if len(results) > 1:
+        raise LogError(
+            f"has {len(results):,} metrics, and rows without 'evaluation_result_id' to say of which they are"
+        )
+    return results[0].metric if results else _NO_METRIC
 
 
 def _without_failed(rows: list[_Row], choices: Choices, dropped: Counter[str]) -> list[_Row]:
@@ -308,10 +315,25 @@ def _answers(rows: list[_Row], result: _Result | None, problems: Problems) -> tu
 
 
 def _range(rows: list[_Row], result: _Result | None) -> tuple[float, float]:
-    """The range of the rows' scores: the metric's, unless rows keep to 0 to 1 where the metric goes from 0 to more."""
-    if result is None or (result.low == 0 and all(r.score is None or r.score <= 1 for r in rows)):
-        return 0.0, 1.0
-    return result.low, result.high
+    """The range of the rows' scores: the metric's or, which the schema leaves free for single rows, 0 to 1.
+
+    Where the metric goes from 0 to more than 1, a row above 1 tells that it is the metric's, and so does a mean of the
+    rows that is the metric's own; a mean that is its own brought to 0 to 1 tells the other, and so do verdicts that are
+    right exactly where the score is 1. LogError if nothing tells.
+    """
+    declared = (0.0, 1.0) if result is None else (result.low, result.high)
+    scores = [r.score for r in rows if r.score is not None and not r.failed]
+    if result is None or declared[0] != 0 or declared[1] <= 1 or not scores or max(scores) > 1:
+        return declared
+    mean = sum(scores) / len(scores)
+    as_declared = result.score is not None and abs(mean - result.score) <= _SAME
+    on_unit = result.score is not None and abs(mean - _on_unit(result.score, *declared)) <= _SAME
+    verdicts = [(r.correct, r.score == 1) for r in rows if r.score is not None and not r.failed]
+    on_unit = on_unit or (all(v == one for v, one in verdicts) and any(one for _, one in verdicts))
+    if as_declared == on_unit:
+        low, high = declared
+        raise LogError(f"has scores from 0 to 1 where its metric goes from {low:g} to {high:g}: either may be meant")
+    return declared if as_declared else (0.0, 1.0)
 
 
 def _on_unit(score: float, low: float, high: float) -> float:

@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,12 @@ class Field:
         wrong_flag = isinstance(value, bool) and self.kind == "whole"
         if wrong_flag or not isinstance(value, _TYPES[self.kind]):
             raise LogError(f"{self.path!r} is {json.dumps(value, default=str)[:60]}, not a {self.kind}")
-        # half of a character, as cut-off text has it, cannot be written to a table
-        return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+        return clean(value) if isinstance(value, str) else value
+
+
+def clean(text: str) -> str:
+    """Without halves of characters, as cut-off text and names of files may have them: no table takes these."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def take(fields: tuple[Field, ...], record: Any) -> dict[str, Any]:
@@ -111,6 +116,20 @@ def load(path: Path) -> Any:
     return parse(raw)
 
 
+def load_shared(path: Path) -> Any:
+    """As `load`, for a file that many logs share: kept for the next of them, unless the file has changed."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise LogError(f"cannot be read ({error.strerror})") from error
+    return _load_once(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _load_once(path: Path, changed: int, size: int) -> Any:
+    return load(path)
+
+
 def lines(path: Path, problems: Problems) -> Iterator[tuple[int, Any]]:
     """(line, value) of a JSON-lines file, one line in memory at a time; lines that are no JSON become problems."""
     try:
@@ -124,6 +143,19 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[int, Any]]:
                     problems.add(number, str(error))
     except OSError as error:
         raise LogError(f"cannot be read ({error.strerror})") from error
+
+
+def in_utc(time: str | None) -> str:
+    """A time in UTC, so that runs sort by it, from ISO 8601 or seconds since 1970; as it is if it is no time."""
+    text = (time or "").strip()
+    seconds = number(text)
+    try:
+        if seconds is not None:
+            return datetime.fromtimestamp(seconds, UTC).isoformat()
+        told = datetime.fromisoformat(text)
+        return (told if told.tzinfo else told.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return text
 
 
 def number(value: Any) -> float | None:

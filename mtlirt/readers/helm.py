@@ -40,6 +40,7 @@ STAT = (
 )
 _SPLITS = ("test", "valid")
 _NOT_NAMED = "exact_match"
+_RANKED = {"gsm": "final_number_exact_match"}
 _PREDICTED = "predicted_index"
 
 
@@ -61,7 +62,7 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     values = scores.values[split]
     task, arguments = _task(spec["name"])
     names = _metrics(values)
-    metric = choices.metric(task, names, _default(spec["metrics"], names))
+    metric = choices.metric(task, names, _default(task, spec["metrics"], names))
     shown = texts_of(path, problems)
     answers = _answers(values, metric, arguments.get("subject"), shown, problems)
     if not answers:
@@ -152,8 +153,12 @@ def _metrics(values: dict[tuple[str, int], dict[str, float]]) -> list[str]:
     return list(dict.fromkeys(name for stats in values.values() for name, x in stats.items() if 0 <= x <= 1))
 
 
-def _default(specs: list[Any] | None, measured: list[str]) -> str:
-    """The first metric that the run's specification names, else the one that HELM computes without being told."""
+def _default(task: str, specs: list[Any] | None, measured: list[str]) -> str:
+    """The first metric that the run's specification names, else the one that HELM computes without being told; for a
+    scenario whose first is not what HELM ranks by, the latter."""
+    ranked = _RANKED.get(task.partition(":")[0])
+    if ranked in measured:
+        return str(ranked)
     for spec in specs or ():
         arguments = spec.get("args") if isinstance(spec, dict) else None
         names = arguments.get("names") if isinstance(arguments, dict) else None

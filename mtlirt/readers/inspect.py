@@ -5,15 +5,15 @@ Epochs are runs of one item. Grades C, P, I and N count 1, a half, 0 and 0, as i
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, number, take
+from mtlirt.readers.fields import Field, LogError, Problems, in_utc, number, take
 from mtlirt.readers.inspect_files import open_log
 from mtlirt.readers.options import agreeing, by_letter
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, tabulate
@@ -23,6 +23,9 @@ HEADER = (
     Field("model", "eval.model", "text", required=True),
     Field("created", "eval.created", "text"),
     Field("version", "eval.task_version", "any"),
+    Field("arguments", "eval.task_args_passed", "object"),
+    Field("old_arguments", "eval.task_args", "object"),
+    Field("model_arguments", "eval.model_args", "object"),
     Field("scorers", "eval.scorers", "list"),
     Field("status", "status", "text"),
     Field("error", "error.message", "text"),
@@ -57,6 +60,7 @@ RESULT = (
     Field("n", "scored_samples", "whole"),
     Field("metrics", "metrics", "object"),
 )
+_PATH = re.compile(r"[\\/]")
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _ERROR, _LIMIT, _INVALID, _UNSCORED = "ended with an error", "hit a limit", "were marked invalid", "have no score"
@@ -87,7 +91,7 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     header, raw = open_log(path, problems)
     values = take(HEADER, header)
     samples = _samples(raw, problems)
-    task = values["task"].rstrip("/").rsplit("/", 1)[-1]
+    task = _task(values)
     dropped: Counter[str] = Counter()
     counted = _counted(samples, choices, dropped)
     metric = _metric(task, counted, values["scorers"], choices)
@@ -104,11 +108,12 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
             task=task,
             metric=metric,
             filter="none",
-            run=_utc(values["created"]),
+            run=in_utc(values["created"]),
             model=values["model"],
             folder=None,
             origin=str(path.parent),
             unit=task,
+            settings=_pairs(values["model_arguments"]) or None,
             test={"version": None if values["version"] is None else str(values["version"])},
             rows=table,
             summary=_summary(header, metric, path.name, problems) if only_scored else None,
@@ -116,6 +121,21 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
             notes=(*_ending(values["status"], values["error"]), *notes),
         )
     ]
+
+
+def _task(values: dict[str, Any]) -> str:
+    """The task's name without its registry's, and with the arguments that make it another test."""
+    name: str = values["task"].rstrip("/").rsplit("/", 1)[-1]
+    told = _pairs(values["old_arguments"] if values["arguments"] is None else values["arguments"])
+    return f"{name}({told})" if told else name
+
+
+def _pairs(arguments: dict[str, Any] | None) -> str:
+    """name=value of flags, numbers and texts; paths and what is nested differ from place to place."""
+    plain = {
+        k: v for k, v in (arguments or {}).items() if isinstance(v, (str, int, float)) and not _PATH.search(str(v))
+    }
+    return ",".join(f"{k}={plain[k]}" for k in sorted(plain))
 
 
 def _samples(raw: Iterator[tuple[str, Any]], problems: Problems) -> list[_Sample]:
@@ -273,15 +293,6 @@ def _answer(sample: _Sample, metric: str, score: float) -> Answer:
 def _reasons(n: int, dropped: Counter[str]) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
     return f"{n:,} sample{'s' if n > 1 else ''}: {reasons or 'all with problems'}"
-
-
-def _utc(created: str | None) -> str:
-    """The time in UTC, so that runs sort by it; as it is if it is no time."""
-    try:
-        time = datetime.fromisoformat(created or "")
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return created or ""
 
 
 def _ending(status: str | None, error: str | None) -> list[str]:

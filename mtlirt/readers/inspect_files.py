@@ -6,7 +6,6 @@ documented layout, one sample in memory at a time, so that a damaged one costs n
 
 from __future__ import annotations
 
-import lzma
 import re
 import struct
 import zipfile
@@ -25,11 +24,10 @@ _CHUNKED = re.compile(r"samples/.+_epoch_\d+/sample\.json", re.DOTALL)
 # a sample takes kilobytes to some megabytes, and JSON shrinks by a factor of 5 to 50
 _LARGEST, _LARGE, _RATIO = 256 << 20, 16 << 20, 500
 _ZSTANDARD = 93
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, _ZSTANDARD)
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
-    lzma.LZMAError,
     struct.error,
     EOFError,
     OSError,
@@ -117,21 +115,27 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     if member.compress_type not in _COMPRESSIONS:
         raise LogError(f"is compressed by method {member.compress_type}, which is not read here")
     try:
-        return parse(_zstandard(archive, member) if member.compress_type == _ZSTANDARD else archive.read(member))
+        return parse(_unpacked(archive, member))
     except _ZIP_ERRORS as error:
         raise LogError(f"is damaged ({error})") from error
 
 
-def _zstandard(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """What inspect_ai writes since 2026, and Python's zipfile reads from 3.14 on."""
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """A member's content, of which no more is unpacked than its size says: Python's zipfile trusts the archive there,
+    and reads zstandard, which inspect_ai writes since 2026, from 3.14 on."""
     import pyarrow as pa
 
     file = cast("BinaryIO", archive.fp)
     file.seek(member.header_offset)
     name, extra = struct.unpack("<26x2H", file.read(30))
     file.seek(name + extra, 1)
-    packed = pa.py_buffer(file.read(member.compress_size))
-    content: bytes = pa.input_stream(packed, compression="zstd").read(member.file_size + 1)
+    packed, most = file.read(member.compress_size), member.file_size + 1
+    if member.compress_type == _ZSTANDARD:
+        content: bytes = pa.input_stream(pa.py_buffer(packed), compression="zstd").read(most)
+    else:
+        content = (
+            packed if member.compress_type == zipfile.ZIP_STORED else zlib.decompressobj(-15).decompress(packed, most)
+        )
     if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
         raise zipfile.BadZipFile("another size or checksum than the archive says")
     return content

@@ -15,18 +15,17 @@ from mtlirt.readers.sheet import most_common
 DOMAIN_BY = ("task", "subject", "prefix")
 _LETTERS = 26
 _BEFORE_SUBJECT = re.compile(
-    r"((leaderboard_)?(mmlu|cmmlu|mmlu_pro|bbh|musr|gpqa)_|hendrycksTest-|.*\bsubject=)(?P<subject>[^,]+).*"
+    r"((leaderboard_)?(mmlu_pro|mmlu|cmmlu|bbh|musr|gpqa)_(?!pro$)((cot|zeroshot|fewshot)_)*|hendrycksTest-|.*\bsubject=)(?P<subject>[^,)]+).*"
 )
 _SHOWN = 3
 
 
 @dataclass
 class Table:
-    """rows : one row per answer.  warnings : sentences on what models disagree on.  dropped : counts by reason."""
+    """rows : one row per answer.  warnings : sentences on what models disagree on."""
 
     rows: pd.DataFrame
     warnings: list[str] = field(default_factory=list)
-    dropped: dict[str, int] = field(default_factory=dict)
 
 
 def one_table(runs: Sequence[Run], domain_by: str) -> Table:
@@ -49,9 +48,10 @@ def _task(task: str, runs: list[Run], domain_by: str, table: Table) -> pd.DataFr
     item = _same_item(rows, np.array([r.sheet.by_position for r in runs]))
     code, _ = pd.factorize(item)
     first = pd.Series(np.arange(len(rows))).groupby(code).first().to_numpy()
-    one = rows.iloc[first]
-    names = [_name(task, *told) for told in zip(one["position"], one["digest"], item.iloc[first], strict=True)]
-    domains = [_domain(task, subject, domain_by) for subject in one["subject"]]
+    names = [f"{task}/{name}" for name in item.iloc[first]]
+    subjects = rows.groupby(code)["subject"].first().where(pd.notna, None)
+    plain = task if domain_by == "task" else task.removeprefix(f"{runs[0].kind}:")
+    domains = [_domain(plain, subject, domain_by) for subject in subjects]
     table.warnings += _disagreements(task, rows, code, runs)
     rows["item"] = pd.Categorical.from_codes(code, categories=pd.Index(names, dtype=str))
     rows["domain"] = np.array(domains, dtype=object)[code]
@@ -61,18 +61,15 @@ def _task(task: str, runs: list[Run], domain_by: str, table: Table) -> pd.DataFr
 
 
 def _same_item(rows: pd.DataFrame, by_position: np.ndarray) -> pd.Series:
-    """What identifies an item: the hash of its text; with the position where one run has the text twice; or the
-    position alone."""
-    twice = rows.duplicated(["run", "digest"])
-    repeated = rows["digest"].isin(rows.loc[twice, "digest"])
-    item = rows["digest"].astype(str)
-    item = item.mask(repeated, item + "@" + rows["position"])
-    return item.mask(pd.Series(by_position[rows["run"]], index=rows.index), "@" + rows["position"])
-
-
-def _name(task: str, position: str, hashed: int, item: str) -> str:
-    """The item's name: task, position and, where it identifies the item, the beginning of the hash."""
-    return f"{task}/{position}" if item.startswith("@") else f"{task}/{position}-{hashed >> 32:08x}"
+    """What identifies an item, and ends its name: the beginning of the hash of its text; with the position where one
+    run has the text twice; or the position alone."""
+    code, hashed = pd.factorize(rows["digest"])
+    names = np.array([f"{int(h) >> 16:012x}" for h in hashed], dtype=object)
+    item = pd.Series(names[code], index=rows.index)
+    twice = np.zeros(len(hashed), dtype=bool)
+    twice[code[rows.duplicated(["run", "digest"])]] = True
+    item = item.mask(twice[code], item + "@" + rows["position"])
+    return item.mask(by_position[rows["run"]], rows["position"])
 
 
 def _domain(task: str, subject: str | None, domain_by: str) -> str:
@@ -98,9 +95,11 @@ def _disagreements(task: str, rows: pd.DataFrame, code: np.ndarray, runs: list[R
             f"task {task!r}: {n:,} items were shown with different prompts, which makes them different tests: "
             + " | ".join(groups[:4])
         )
-    moved = rows.assign(item=code).groupby("item")["position"].nunique()
-    if (moved > 1).any():
-        found.append(f"task {task!r}: {int((moved > 1).sum()):,} items stand at other positions in other models")
+    places, _ = pd.factorize(rows["position"])
+    moved = pd.Series(places).groupby(code).agg(["min", "max"])
+    n_moved = int((moved["min"] != moved["max"]).sum())
+    if n_moved:
+        found.append(f"task {task!r}: {n_moved:,} items stand at other positions in other models")
     return found + _groups(task, rows["run"].to_numpy(), code, runs)
 
 
@@ -162,5 +161,8 @@ def _options(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
         if np.allclose(right, right.round(), atol=1e-6, rtol=0):
             kept.append("trials")
         else:
-            table.warnings.append("numbers of runs are left out, since some runs are scored between 0 and 1")
+            partly = rows.loc[~np.isclose(right, right.round(), atol=1e-6, rtol=0), "domain"].iloc[0]
+            table.warnings.append(
+                f"numbers of runs are left out, since some runs are scored between 0 and 1 (in {partly}, for one)"
+            )
     return rows[kept]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections import Counter
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, lines, load, number, take
-from mtlirt.readers.options import Told, agreeing, options_and_keys
+from mtlirt.readers.fields import Field, LogError, Problems, clean, lines, load, load_shared, number, take
+from mtlirt.readers.options import Told, agreeing, in_range, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
 FIELDS = (
@@ -46,6 +46,7 @@ _NOT_METRICS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps
     "prompt_hash",
     "target_hash",
 }
+_TELLING = ("pretrained", "model", "revision", "subfolder", "peft", "delta", "dtype", "load_in_4bit", "load_in_8bit")
 _SUBJECTS = ("subject", "category", "Subject", "Category")
 _ORG = re.compile(r"(?P<org>[^_].*?)__(?P<name>.+)")
 
@@ -84,18 +85,19 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     if not answers:
         raise LogError(f"has no row with metric {metric!r} that can be read")
     table, dropped = tabulate(answers)
-    folder = _ORG.sub(r"\g<org>/\g<name>", path.resolve().parent.name)
+    folder = _ORG.sub(r"\g<org>/\g<name>", path.resolve().parent.name.removesuffix("-details"))
+    of_leaderboard = task.startswith("leaderboard_") and "/" in folder
     return [
         Sheet(
             task=task,
             metric=metric,
             filter=filter_name,
             run=run,
-            model=_model(results),
+            model=folder if of_leaderboard else _model(results),
             folder=folder,
-            folder_is_model=task.startswith("leaderboard_") and "/" in folder,
             origin=str(path.parent),
             unit=task,
+            settings=_settings(results),
             test=_test(results, task),
             rows=table,
             summary=_summary(results, task, metric, filter_name, f"results_{run}.json"),
@@ -128,7 +130,7 @@ def _records(path: Path, problems: Problems) -> Any:
 def _row(line: int, record: Any) -> _Row:
     values = take(FIELDS, record)
     named = values["metrics"] if values["metrics"] is not None else [k for k in record if k not in _NOT_METRICS]
-    metrics = {m: number(record.get(m)) for m in named if isinstance(m, str)}
+    metrics = {clean(m): number(record.get(m)) for m in named if isinstance(m, str)}
     content = values["content"]
     if values["hash"] is None and content is None:
         raise LogError("has neither 'doc' nor 'doc_hash', so nothing says which item it is")
@@ -141,7 +143,7 @@ def _row(line: int, record: Any) -> _Row:
         filter=values["filter"] or "none",
         metrics={m: v for m, v in metrics.items() if v is not None},
         digest=from_hash(values["hash"] or _content_hash(content)),
-        prompt=from_hash(prompt) if prompt else digest(contexts[0]) if contexts else 0,
+        prompt=from_hash(prompt or _sha256(contexts[0])) if prompt or contexts else 0,
         subject=next((str(content[s]) for s in _SUBJECTS if content and isinstance(content.get(s), str)), None),
         target=values["target"],
         logprobs=logprobs,
@@ -151,7 +153,10 @@ def _row(line: int, record: Any) -> _Row:
 
 def _content_hash(content: dict[str, Any]) -> str:
     """What the harness itself writes as doc_hash in later versions."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return _sha256(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -185,26 +190,21 @@ def _arguments(arguments: Any, n: int) -> tuple[list[str], list[str]]:
 
 
 def _metrics(rows: list[_Row], results: dict[str, Any] | None, task: str) -> list[str]:
-    """Metrics that every row has as a number; not those of which the results say that lower is better."""
+    """Metrics that most rows have as a number; not those of which the results say that lower is better."""
     seen = Counter(m for r in rows for m in r.metrics)
     higher = _of_task(results, "higher", task)
-    return [m for m, n in seen.items() if n == len(rows) and higher.get(m) is not False]
+    return [m for m, n in seen.items() if 2 * n > len(rows) and higher.get(m) is not False]
 
 
 def _answers(rows: list[_Row], metric: str, problems: Problems) -> tuple[list[Answer], list[str]]:
-    good = []
-    for row in rows:
-        if 0 <= row.metrics[metric] <= 1:
-            good.append(row)
-        else:
-            problems.add(row.line, f"metric {metric!r} is {row.metrics[metric]:g}, outside 0 to 1")
-    scores = [r.metrics[metric] for r in good]
+    good = [r for r in rows if in_range(r.metrics.get(metric), metric, r.line, problems)]
+    scores = [r.metrics.get(metric, math.nan) for r in good]
     told = options_and_keys(metric, [Told(r.logprobs, r.texts, r.target) for r in good], scores)
-    return agreeing([_answer(row, metric, options) for row, options in zip(good, told, strict=True)], metric)
+    return agreeing([_answer(*row) for row in zip(good, scores, told, strict=True)], metric)
 
 
-def _answer(row: _Row, metric: str, told: tuple[int, int] | None) -> Answer:
-    plain = Answer(str(row.place), row.digest, row.metrics[metric], row.subject, row.prompt)
+def _answer(row: _Row, score: float, told: tuple[int, int] | None) -> Answer:
+    plain = Answer(str(row.place), row.digest, score, row.subject, row.prompt)
     if told is None:
         return plain
     option, key = told
@@ -223,10 +223,9 @@ def _results(path: Path, problems: Problems) -> dict[str, Any] | None:
         return None
 
 
-@lru_cache(maxsize=64)
 def read_results(path: Path) -> dict[str, Any]:
     """The declared columns of a results file."""
-    return take(RESULTS, load(path))
+    return take(RESULTS, load_shared(path))
 
 
 def tasks_of(results: dict[str, Any]) -> list[str]:
@@ -245,19 +244,38 @@ def _model(results: dict[str, Any] | None) -> str | None:
     """The model's name; a revision other than main is another model."""
     if results is None:
         return None
-    arguments = results["arguments"]
-    if isinstance(arguments, str):
-        arguments = dict(pair.split("=", 1) for pair in arguments.split(",") if "=" in pair)
-    arguments = arguments if isinstance(arguments, dict) else {}
-    name = results["model"] or next((arguments[a] for a in ("pretrained", "model") if arguments.get(a)), None)
+    arguments = _model_arguments(results)
+    named = (results["model"], *(arguments.get(a) for a in ("peft", "delta", "pretrained", "model")))
+    name = next((n for n in named if isinstance(n, str) and n), None)
     revision = arguments.get("revision") or results["revision"] or "main"
     return name if name is None or revision == "main" else f"{name}@{revision}"
+
+
+def _model_arguments(results: dict[str, Any]) -> dict[str, Any]:
+    arguments = results["arguments"]
+    if isinstance(arguments, str):
+        return dict(pair.split("=", 1) for pair in arguments.split(",") if "=" in pair)
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _settings(results: dict[str, Any] | None) -> str | None:
+    """Arguments of the model that make it another model."""
+    if results is None:
+        return None
+    arguments = _model_arguments(results)
+    return ", ".join(f"{a}={arguments[a]}" for a in _TELLING if arguments.get(a) is not None) or None
 
 
 def _test(results: dict[str, Any] | None, task: str) -> dict[str, str | None]:
     facts = {"version": "versions", "number of shots": "shots"}
     found = {name: ((results or {}).get(column) or {}).get(task) for name, column in facts.items()}
-    return {name: None if value is None else str(value) for name, value in found.items()}
+    return {name: None if value is None else _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> str:
+    """1 and 1.0 are the same version."""
+    read = number(value)
+    return str(value) if read is None else f"{read:g}"
 
 
 def _summary(results: dict[str, Any] | None, task: str, metric: str, filter_name: str, where: str) -> Summary | None:
@@ -266,4 +284,4 @@ def _summary(results: dict[str, Any] | None, task: str, metric: str, filter_name
     if value is None:
         return None
     n = _of_task(results, "counts", task).get("effective")
-    return Summary(value, n if isinstance(n, int) else None, where)
+    return Summary(value, n if isinstance(n, int) and not isinstance(n, bool) else None, where)

@@ -19,12 +19,12 @@ from mtlirt.errors import InputError
 from mtlirt.readers import checks, detect, lm_eval, openllm
 from mtlirt.readers.choices import Choices
 from mtlirt.readers.detect import Found, Source
-from mtlirt.readers.fields import LogError, Problems
+from mtlirt.readers.fields import LogError, Problems, clean
 from mtlirt.readers.items import DOMAIN_BY, one_table
-from mtlirt.readers.read_log import ReadLog
+from mtlirt.readers.many_tables import read_tables
+from mtlirt.readers.read_log import ReadLog, refuse
 from mtlirt.readers.runs import Run, name_models, one_run_each, one_text_each, same_test
 from mtlirt.readers.sheet import Sheet
-from mtlirt.readers.tables import read_responses
 
 _READERS = {
     detect.LM_EVAL: "lm_eval",
@@ -34,8 +34,8 @@ _READERS = {
     detect.HELM: "helm",
     detect.EEE: "eee",
 }
-_OF_HARNESS = ("auto", detect.LM_EVAL, detect.V2)
 _SHOWN = 12
+_ALSO = 4
 
 
 @dataclass
@@ -60,10 +60,10 @@ def read_logs(
 ) -> tuple[Responses, ReadLog]:
     """Read evaluation logs, however many, to one table of answers and a record of what was read.
 
-    An item is a task and the hash of its text; where one run has the same text twice, its position too. Different runs
-    of a model are told apart by their time: the one with most tasks, then most rows, then the latest counts. Epochs of
-    an item are averaged, and their number kept as trials. Where a log has log-likelihoods or letters of the options,
-    the options come along with key and number.
+    An item is a task and the hash of its text; where one run has the same text twice, its position too; in details of
+    the first leaderboard, and in HELM runs without texts, the position alone. Of several runs of a model the one with
+    most tasks, then most rows, then the latest counts. Epochs of an item are averaged, and their number kept as trials.
+    Where a log has log-likelihoods or letters of the options, the options come along with key and number.
 
     Parameters
     ----------
@@ -71,17 +71,18 @@ def read_logs(
     format : "auto" tells the kinds by content; or lm-eval, inspect, helm, eee, openllm-v1, openllm-v2, table.
     metric : names of the score to take, the first that a task has. By default the Open LLM Leaderboard's for its tasks,
         for HELM the first that the run names, else the only one.
-    filter : names of lm-evaluation-harness filters, the first that a task has. By default the only one.
-    domain_by : what the domains are: the "task"; the "subject" that a log or a task's name gives; the "prefix" of the
-        task's name.
-    model : name for logs that do not say whose they are.
-    failed : whether an answer that ended with an error or at a limit is "missing" or "wrong" (Inspect).
+    filter : names of lm-evaluation-harness filters, the first that a task with filters has. By default the only one.
+    domain_by : what the domains are. Of the task mmlu_high_school_physics, "task": that; "subject": the log's own, or
+        high_school_physics; "prefix": mmlu.
+    model : name for logs that do not say whose they are; it does not rename the others.
+    failed : whether an answer that ended with an error or at a limit is "missing" or "wrong"; Inspect and Every Eval
+        Ever tell.
     lenient : leave out what cannot be read or contradicts the rest, and say so in the log; else it is refused.
     n_jobs : processes; the result is the same.
 
     Returns
     -------
-    responses : Responses with items named <task>/<position>-<hash>.
+    responses : Responses with items named <task>/<hash>, the same in every import, so that a fit scores later logs.
     log : ReadLog; print it, or save it.
 
     Raises
@@ -98,18 +99,36 @@ def read_logs(
     choices = Choices(_names("metric", metric), _names("filter", filter), failed == "wrong")
     found = detect.find(_paths(paths))
     sources = detect.only_kind(found, format, lenient)
-    if not sources and not found.broken and not found.results:
-        where = ", ".join(map(str, _paths(paths)))
-        raise InputError(f"{where}: no log of a known kind ({', '.join(detect.FORMATS)})")
     tables = [s.path for s in sources if s.kind == detect.TABLE]
-    if tables and len(tables) == len(sources) and not found.broken:
-        return _tables(tables)
+    if tables and len(tables) == len(sources):
+        _refuse_for_tables(metric=metric, filter=filter, model=model)
+        return read_tables(tables, found, domain_by, lenient)
+    if not sources and not found.broken and not found.results:
+        raise InputError(_nothing(paths, format, found))
     reading = _read_all([s for s in sources if s.kind != detect.TABLE], choices, n_jobs)
-    reading.problems += [(str(path), 0, what) for path, what in found.broken]
-    reading.problems += [(str(path), 0, "is a plain table among logs") for path in tables]
-    reading.problems += _lonely_results(found) if format in _OF_HARNESS else []
-    _refuse(_sentences(reading.problems), lenient, some=bool(reading.sheets))
+    reading.problems += [(clean(str(path)), 0, what) for path, what in found.broken]
+    reading.problems += [(clean(str(path)), 0, "is a plain table among logs") for path in tables]
+    reading.problems += _lonely_results(found)
+    refuse(_sentences(reading.problems), lenient, some=bool(reading.sheets))
+    if not reading.sheets:
+        raise InputError(_nothing(paths, format, found))
     return _assemble(reading, found, model, domain_by, lenient)
+
+
+def _nothing(paths: Any, format: str, found: Found) -> str:
+    """What to say where there is no log to read."""
+    where = ", ".join(map(str, _paths(paths)))
+    kinds = Counter(why.removeprefix("is of kind ") for _, why in found.passed_over if why.startswith("is of kind "))
+    if format != "auto" and kinds:
+        held = ", ".join(f"{n:,} of {kind}" for kind, n in kinds.items())
+        return f"{where}: no log of kind {format}, but {held}; leave --format out, or name theirs"
+    return f"{where}: no log of a known kind ({', '.join(detect.FORMATS)})"
+
+
+def _refuse_for_tables(**given: object) -> None:
+    wrong = [name for name, value in given.items() if value]
+    if wrong:
+        raise InputError(f"{', '.join(wrong)}: goes with logs, and these are plain tables")
 
 
 def _names(what: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -154,7 +173,7 @@ class _Reader:
             problems.add(0, str(error))
         except OSError as error:
             problems.add(0, f"cannot be read ({error.strerror})")
-        file = str(source.path)
+        file = clean(str(source.path))
         return _Reading([(file, source.kind, s) for s in sheets], [(file, line, what) for line, what in problems.found])
 
 
@@ -162,50 +181,50 @@ def _lonely_results(found: Found) -> list[tuple[str, int, str]]:
     """Results files of lm-evaluation-harness whose samples are not there."""
     runs = {(s.path.parent, lm_eval.run_of(s.path)) for s in found.sources if s.kind in (detect.LM_EVAL, detect.V2)}
     details = {openllm.run_of(s.path) for s in found.sources if s.kind == detect.V1} - {None}
+    what = (
+        "is a results file without its samples; the harness writes them with --log_samples, and they must be given too"
+    )
     return [
-        (str(path), 0, "is a results file whose samples are missing; the harness writes them with --log_samples")
+        (clean(str(path)), 0, what)
         for path in found.results
         if (path.parent, lm_eval.run_of(path)) not in runs and openllm.run_of(path) not in details
     ]
 
 
 def _sentences(problems: Sequence[tuple[str, int, str]]) -> list[str]:
-    """One sentence for each thing that is wrong: where it was found first, and how often."""
-    first: dict[str, str] = {}
-    often = Counter(what for _, _, what in problems)
+    """One sentence for each thing that is wrong, with the first places where it was found."""
+    places: dict[str, list[str]] = {}
     for file, line, what in problems:
-        first.setdefault(what, f"{file}{f', line {line}' if line else ''}: {what}")
-    return [told + (f" ({often[what]:,} times)" if often[what] > 1 else "") for what, told in first.items()]
-
-
-def _refuse(told: list[str], lenient: bool, some: bool) -> None:
-    """InputError that lists what is wrong, unless it is forgiven and some answers are left."""
-    if not told or (lenient and some):
-        return
-    end = "; lenient reading (--lenient) goes on without" if some else ""
-    if len(told) == 1:
-        raise InputError(told[0] + end)
-    more = [f"and {len(told) - _SHOWN:,} more"] if len(told) > _SHOWN else []
-    raise InputError(f"{len(told):,} things cannot be used{end}:\n  " + "\n  ".join(told[:_SHOWN] + more))
+        places.setdefault(what, []).append(f"{file}, line {line}" if line else file)
+    told = []
+    for what, where in places.items():
+        also = "" if len(where) == 1 else f" (also {'; '.join(where[1:_ALSO])}"
+        also += f"; and {len(where) - _ALSO:,} more)" if len(where) > _ALSO else ")" if also else ""
+        told.append(f"{where[0]}: {what}{also}")
+    return told
 
 
 def _assemble(
     reading: _Reading, found: Found, model: str | None, domain_by: str, lenient: bool
 ) -> tuple[Responses, ReadLog]:
     named = name_models(reading.sheets, model)
+    if model is not None and not any(run.guessed for run in named.kept):
+        raise InputError(f"model {model!r}: is for logs that do not say whose they are, and all of these do")
     runs, warnings, passed_over = named.kept, named.warnings, []
     for choose in (one_run_each, same_test, one_text_each):
         chosen = choose(runs)
-        _refuse(chosen.conflicts, lenient, some=True)
-        warnings += chosen.conflicts
+        refuse(chosen.conflicts, lenient, some=True)
+        warnings += chosen.conflicts + chosen.warnings
         passed_over += chosen.passed_over
+        if not chosen.kept:
+            refuse(chosen.conflicts, lenient, some=False)
         runs = chosen.kept
     table = one_table(runs, domain_by)
     columns: dict[str, Any] = {
         name: name for name in ("option", "key", "n_options", "logprobs", "trials") if name in table.rows
     }
     responses = Responses.from_long(table.rows, **columns)
-    stated = checks.summaries(runs)
+    stated = checks.summaries(runs, {file for file, _, _ in reading.problems})
     warnings += table.warnings + checks.of_summaries(stated) + _unread_tasks(found, reading.sheets)
     warnings += [f"{r.file}: {note}" for r in runs for note in r.sheet.notes]
     warnings += checks.partial_runs(runs) + checks.of_answers(responses)
@@ -266,29 +285,5 @@ def _dropped(reading: _Reading, runs: list[Run], passed_over: list[tuple[Run, st
     ]
     rows += [(r.file, 0, why, n) for r in runs for why, n in r.sheet.dropped.items()]
     rows += [(r.file, 0, why, len(r.sheet.rows)) for r, why in passed_over]
-    rows += [(str(path), 0, "is no log", None) for path in found.passed_over]
+    rows += [(clean(str(path)), 0, why, None) for path, why in found.passed_over]
     return pd.DataFrame(rows, columns=["file", "line", "reason", "rows"]).astype({"rows": "Int64"})
-
-
-def _tables(paths: list[Path]) -> tuple[Responses, ReadLog]:
-    """Plain tables, one or several, as one."""
-    parts = [read_responses(path) for path in paths]
-    frames = [part.to_long() for part in parts]
-    rows = pd.concat([f.astype({"model": str, "domain": str, "item": str}) for f in frames], ignore_index=True)
-    known: dict[str, Any] = {n: n for n in ("option", "key", "probs", "n_options", "trials") if n in rows}
-    rows = rows.astype({name: object for name in ("option", "key") if name in known})
-    responses = parts[0] if len(parts) == 1 else Responses.from_long(rows, **known)
-    told = [
-        (str(path), detect.TABLE, "", "", "", "score", "none", part.n_answers, True, "")
-        for path, part in zip(paths, parts, strict=True)
-    ]
-    log = ReadLog(
-        files=pd.DataFrame(
-            told, columns=["file", "format", "model", "task", "run", "metric", "filter", "rows", "used", "reason"]
-        ),
-        dropped=pd.DataFrame(columns=["file", "line", "reason", "rows"]),
-        summaries=checks.summaries([]),
-        missing=checks.missing(responses),
-        warnings=(*responses.notes, *checks.of_answers(responses)),
-    )
-    return responses, log

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
-from functools import lru_cache
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, load, number, take
-from mtlirt.readers.options import Target, Told, agreeing, options_and_keys
+from mtlirt.readers.fields import Field, LogError, Problems, load_shared, number, take
+from mtlirt.readers.options import Target, Told, agreeing, in_range, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
 FIELDS = (
     Field("query", "query", "text"),
     Field("example", "example", "text"),
     Field("instruction", "instruction", "text"),
-    Field("full_prompt", "full_prompt", "text"),
+    Field("shots_asked", "num_asked_few_shots", "whole"),
+    Field("shots_shown", "num_effective_few_shots", "whole"),
     Field("choices", "choices", "list"),
     Field("gold", "gold", "any"),
     Field("gold_index", "gold_index", "any"),
@@ -36,8 +38,7 @@ _NOT_METRICS = {f.path.split(".")[0] for f in FIELDS} | {
     "cont_tokens",
     "truncated",
     "padded",
-    "num_asked_few_shots",
-    "num_effective_few_shots",
+    "full_prompt",
     "specifics",
     "ctx",
     "task",
@@ -64,8 +65,8 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     if not records:
         raise LogError("has no rows")
     rows = _rows(records, problems)
-    names = {m: None for r in rows for m in r["metrics"]}
-    metric = choices.metric(task, [m for m in names if all(m in r["metrics"] for r in rows)])
+    seen = Counter(m for r in rows for m in r["metrics"])
+    metric = choices.metric(task, [m for m, n in seen.items() if 2 * n > len(rows)])
     answers, notes = _answers(rows, metric, problems)
     if not answers:
         raise LogError(f"has no row with metric {metric!r} that can be read")
@@ -76,7 +77,7 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
             task=task,
             metric=metric,
             filter="none",
-            run=match["run"],
+            run=run_of(path) or "",
             model=None if folder is None else _REPOSITORY.sub(r"\g<org>/\g<name>", folder.name),
             folder=path.resolve().parent.name,
             origin=str(path.parent if folder is None else folder),
@@ -104,15 +105,10 @@ def _results(path: Path, run: str, problems: Problems) -> dict[str, Any] | None:
         beside = None if folder is None else folder / f"results_{run}.json"
         if beside is not None and beside.exists():
             try:
-                return _read_results(beside)
+                return take(RESULTS, load_shared(beside))
             except LogError as error:
                 problems.add(0, f"its {beside.name} {error}")
     return None
-
-
-@lru_cache(maxsize=64)
-def _read_results(path: Path) -> dict[str, Any]:
-    return take(RESULTS, load(path))
 
 
 def _version(results: dict[str, Any] | None, match: re.Match[str]) -> str | None:
@@ -144,8 +140,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     try:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            skipped = {"input_tokens", "cont_tokens", "specifics"} | ({"full_prompt"} if "hashes" in names else set())
-            kept = [n for n in names if n not in skipped]
+            kept = [n for n in names if n not in ("input_tokens", "cont_tokens", "specifics", "full_prompt")]
             return [r for batch in file.iter_batches(_BATCH, columns=kept) for r in batch.to_pylist()]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise LogError(f"is no parquet file, or is cut off ({str(error).splitlines()[0][:120]})") from error
@@ -155,15 +150,13 @@ def _rows(records: list[dict[str, Any]], problems: Problems) -> list[dict[str, A
     rows = []
     for place, record in enumerate(records):
         try:
-            row = take(FIELDS, record)
-            hashed = next((name for name in _TEXTS if row[name]), None)
-            if hashed is None:
-                raise LogError("has neither a hash nor a text of its item")
+            rows.append({**take(FIELDS, record), "place": place, "line": place + 1, "metrics": _metrics(record)})
         except LogError as error:
             problems.add(place + 1, str(error))
-            continue
-        rows.append({**row, "place": place, "line": place + 1, "metrics": _metrics(record), "hashed": hashed})
-    return rows
+    hashed = next((name for name in _TEXTS if rows and all(r[name] for r in rows)), None)
+    if hashed is None:
+        raise LogError("has neither hashes nor texts of its items")
+    return [{**row, "hashed": hashed} for row in rows]
 
 
 def _metrics(record: dict[str, Any]) -> dict[str, float]:
@@ -175,24 +168,22 @@ def _metrics(record: dict[str, Any]) -> dict[str, float]:
 
 
 def _answers(rows: list[dict[str, Any]], metric: str, problems: Problems) -> tuple[list[Answer], list[str]]:
-    good = []
-    for row in rows:
-        if 0 <= row["metrics"][metric] <= 1:
-            good.append(row)
-        else:
-            problems.add(row["line"], f"metric {metric!r} is {row['metrics'][metric]:g}, outside 0 to 1")
-    scores = [r["metrics"][metric] for r in good]
+    good = [r for r in rows if in_range(r["metrics"].get(metric), metric, r["line"], problems)]
+    scores = [r["metrics"].get(metric, math.nan) for r in good]
     told = options_and_keys(metric, [Told(_logprobs(r), _texts(r), _gold(r)) for r in good], scores)
-    return agreeing([_answer(row, metric, options) for row, options in zip(good, told, strict=True)], metric)
+    answers, notes = agreeing([_answer(*row) for row in zip(good, scores, told, strict=True)], metric)
+    fewer = sum((r["shots_shown"] or 0) < (r["shots_asked"] or 0) for r in good if r["shots_shown"] is not None)
+    if fewer:
+        notes.append(f"{fewer:,} items were shown with fewer examples than asked for")
+    return answers, notes
 
 
-def _answer(row: dict[str, Any], metric: str, told: tuple[int, int] | None) -> Answer:
-    shown = row["prompt_hash"] or row["full_prompt"]
+def _answer(row: dict[str, Any], score: float, told: tuple[int, int] | None) -> Answer:
     plain = Answer(
         position=str(row["place"]),
         digest=from_hash(row[row["hashed"]]),
-        score=row["metrics"][metric],
-        prompt=from_hash(shown) if shown else 0,
+        score=score,
+        prompt=from_hash(row["prompt_hash"]) if row["prompt_hash"] else 0,
     )
     if told is None:
         return plain

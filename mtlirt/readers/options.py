@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mtlirt.readers.fields import Problems
 from mtlirt.readers.sheet import Answer
 
 Target = str | int | None
 _PER = {"acc": lambda text: 1, "acc_norm": len, "acc_bytes": lambda text: len(text.encode("utf-8", "surrogatepass"))}
 _ROUNDING = 1e-3  # half precision keeps three digits
+_MOST_OPTIONS = 1000
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -28,17 +30,27 @@ def agreeing(answers: Sequence[Answer], metric: str) -> tuple[list[Answer], list
     """
     against = [a.key >= 0 and a.score >= 0 and (a.option == a.key) != (a.score == 1) for a in answers]
     above = [a.logprobs is not None and max(a.logprobs) > _ROUNDING for a in answers]
+    many = [a.n_options > _MOST_OPTIONS for a in answers]
     kept = [
-        a._replace(option=-1, key=-1, n_options=0, logprobs=None) if x or y else _below_zero(a)
-        for a, x, y in zip(answers, against, above, strict=True)
+        a._replace(option=-1, key=-1, n_options=0, logprobs=None) if any(bad) else _below_zero(a)
+        for a, *bad in zip(answers, against, above, many, strict=True)
     ]
     notes = [(against, f"options left out where they contradict {metric!r}")]
     notes += [(above, "options left out where a log-likelihood is above 0")]
+    notes += [(many, f"options left out where there are more than {_MOST_OPTIONS:,}")]
     return kept, [f"{text}: {sum(bad):,} rows" for bad, text in notes if any(bad)]
 
 
 def _below_zero(answer: Answer) -> Answer:
     return answer if answer.logprobs is None else answer._replace(logprobs=[min(x, 0.0) for x in answer.logprobs])
+
+
+def in_range(score: float | None, metric: str, line: int, problems: Problems) -> bool:
+    """Whether a score is from 0 to 1, or missing; any other is a problem of its line."""
+    if score is None or 0 <= score <= 1:
+        return True
+    problems.add(line, f"metric {metric!r} is {score:g}, outside 0 to 1")
+    return False
 
 
 class Told(NamedTuple):

@@ -12,6 +12,7 @@ from mtlirt.data.store import replacing
 from mtlirt.errors import InputError
 
 _SHOWN = 8
+_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class ReadLog:
     files : frame of one row per log: file, format, model, task, run, metric, filter, rows, used (whether its answers
         count) and reason (why not).
     dropped : frame of what was left out: file, line (0: not one line), reason, rows.
-    summaries : frame of the logs' own means: file, model, task, metric, stated, found, n_stated, n_found, verdict
-        ("confirmed", "differs", or "not confirmed" where rows are missing).
+    summaries : frame of the logs' own means: file, model, task, metric, source (the file that states it), stated,
+        found, n_stated, n_found, verdict ("confirmed", "differs", or "not confirmed" where rows are missing).
     missing : frame of the models' gaps by domain: model, domain, n_items, n_answers, share_missing.
     warnings : sentences.
     """
@@ -38,10 +39,11 @@ class ReadLog:
     def __str__(self) -> str:
         used = self.files[self.files["used"]]
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in self.files["format"].value_counts().items())
-        text = [f"read {kinds}: {int(used['rows'].sum()):,} answers of {used['model'].nunique():,} models"]
-        choices = used.groupby("task", sort=False)[["metric", "filter"]].first()
+        models = used.loc[used["model"] != "", "model"].nunique()
+        text = [f"read {kinds}: {int(used['rows'].sum()):,} answers" + (f" of {models:,} models" if models else "")]
+        choices = used[used["task"] != ""].groupby("task", sort=False)[["metric", "filter"]].first()
         named = [f"{task}: {m}" + (f" ({f})" if f != "none" else "") for task, m, f in choices.itertuples()]
-        text.append(f"scores: {_some(named)}")
+        text += [f"scores: {_some(named)}"] if named else []
         if len(self.dropped):
             by = self.dropped.assign(rows=self.dropped["rows"].fillna(1)).groupby("reason", sort=False)["rows"].sum()
             told = by.sort_values(ascending=False, kind="stable")
@@ -70,3 +72,14 @@ _FRAMES = ("files", "dropped", "summaries", "missing")
 
 def _some(parts: list[str]) -> str:
     return "; ".join(parts[:_SHOWN]) + (f"; and {len(parts) - _SHOWN:,} more" if len(parts) > _SHOWN else "")
+
+
+def refuse(told: list[str], lenient: bool, some: bool) -> None:
+    """InputError that lists what is wrong, unless it is forgiven and some answers are left."""
+    if not told or (lenient and some):
+        return
+    end = "; lenient reading (--lenient) goes on without" if some else ""
+    if len(told) == 1:
+        raise InputError(told[0] + end)
+    more = [f"and {len(told) - _LISTED:,} more"] if len(told) > _LISTED else []
+    raise InputError(f"{len(told):,} things cannot be used{end}:\n  " + "\n  ".join(told[:_LISTED] + more))

@@ -13,12 +13,13 @@ from mtlirt.readers.sheet import Sheet, most_common
 
 @dataclass(frozen=True)
 class Run:
-    """A sheet with its file, its kind of log, and the model it belongs to."""
+    """A sheet with its file, its kind of log, and the model it belongs to; guessed: the log does not name the model."""
 
     file: str
     kind: str
     model: str
     sheet: Sheet
+    guessed: bool = False
 
     @property
     def run_id(self) -> tuple[str, str]:
@@ -42,19 +43,19 @@ def name_models(sheets: Iterable[tuple[str, str, Sheet]], model: str | None) -> 
 
     A task that was read from several kinds of log is another task in each.
     """
-    runs, guessed = [], Counter[str]()
+    runs, by_folder = [], Counter[str]()
     sheets = list(sheets)
     kinds = Counter(task for task, _ in {(sheet.task, kind) for _, kind, sheet in sheets})
     for file, kind, sheet in sheets:
-        told = sheet.model or (sheet.folder if sheet.folder_is_model else None) or model
+        told = sheet.model or model
         if told is None:
             told = sheet.folder or "unknown"
-            guessed[told] += 1
+            by_folder[told] += 1
         named = sheet if kinds[sheet.task] == 1 else replace(sheet, task=f"{kind}:{sheet.task}")
-        runs.append(Run(file, kind, told, named))
+        runs.append(Run(file, kind, told, named, guessed=sheet.model is None))
     warnings = [
         f"{n:,} logs do not name their model; it is called {name!r} after their folder (--model names it)"
-        for name, n in guessed.items()
+        for name, n in by_folder.items()
     ]
     return Chosen(runs, warnings=warnings)
 
@@ -62,52 +63,73 @@ def name_models(sheets: Iterable[tuple[str, str, Sheet]], model: str | None) -> 
 def one_run_each(runs: Sequence[Run]) -> Chosen:
     """One run for each model and unit of tasks: the one with most tasks, then most rows, then the latest.
 
-    Runs of one origin are re-runs. Runs of different origins that answer an item differently are a conflict: two models
-    under one name, unless somebody says otherwise.
+    Runs of one origin are re-runs, unless they were run with other settings. Runs of different origins, or of models
+    that only a folder names, are a conflict if they answer an item differently: two models under one name.
     """
-    groups: dict[tuple[str, str, str], list[Run]] = {}
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], list[Run]]] = {}
     for run in runs:
-        groups.setdefault((run.model, run.kind, run.sheet.unit), []).append(run)
+        by_id = groups.setdefault((run.model, run.kind, run.sheet.unit), {})
+        by_id.setdefault(run.run_id, []).append(run)
     chosen = Chosen([])
-    for group in groups.values():
-        ids = {run.run_id for run in group}
-        best = max(ids, key=lambda i: _rank([r for r in group if r.run_id == i], i))
-        if len({origin for origin, _ in ids}) > 1:
-            chosen.conflicts += _conflicts(group, best)
+    for by_id in groups.values():
+        best = max(by_id, key=lambda run_id: _rank(by_id[run_id], run_id))
         kept: dict[str, Run] = {}
-        for run in group:
-            if run.run_id != best:
-                chosen.passed_over.append((run, f"another run of {run.model!r} has more rows, or as many and is later"))
-            elif run.sheet.task in kept and len(run.sheet.rows) < len(kept[run.sheet.task].sheet.rows):
-                chosen.passed_over.append((run, f"another log of the same run, {kept[run.sheet.task].file}, has more"))
+        for run in sorted(by_id[best], key=lambda r: len(r.sheet.rows), reverse=True):
+            if run.sheet.task in kept:
+                first = kept[run.sheet.task]
+                chosen.conflicts += _conflict(first, run)
+                chosen.passed_over.append((run, f"{first.file} is of the same run and task, and has no less"))
             else:
-                if run.sheet.task in kept:
-                    chosen.passed_over.append((kept[run.sheet.task], f"{run.file} is of the same run and has no less"))
                 kept[run.sheet.task] = run
-        chosen.kept += kept.values()
+        chosen.kept += [r for r in by_id[best] if kept[r.sheet.task] is r]
+        for run in (r for run_id, others in by_id.items() if run_id != best for r in others):
+            chosen.passed_over.append((run, f"another run of {run.model!r} has more rows, or as many and is later"))
+            own = kept.get(run.sheet.task)
+            if own is None:
+                continue
+            if own.sheet.settings != run.sheet.settings:
+                chosen.conflicts += _other_settings(own, run)
+            elif own.sheet.origin != run.sheet.origin or run.guessed:
+                chosen.conflicts += _conflict(own, run)
     return chosen
 
 
 def _rank(runs: list[Run], run_id: tuple[str, str]) -> tuple[int, int, str, str]:
-    return len({r.sheet.task for r in runs}), sum(len(r.sheet.rows) for r in runs), run_id[1], run_id[0]
+    """Number of tasks, of rows, then the time, then the place; a task that is there twice counts once."""
+    rows: dict[str, int] = {}
+    for run in runs:
+        rows[run.sheet.task] = max(rows.get(run.sheet.task, 0), len(run.sheet.rows))
+    return len(rows), sum(rows.values()), run_id[1], run_id[0]
 
 
-def _conflicts(group: list[Run], best: tuple[str, str]) -> list[str]:
-    """A sentence for every task in which the best run and one of another origin differ in an item's score."""
-    found = []
-    mine = {r.sheet.task: r for r in group if r.run_id == best}
-    for run in group:
-        own = mine.get(run.sheet.task)
-        if own is None or run.sheet.origin == own.sheet.origin:
-            continue
-        both = own.sheet.rows.merge(run.sheet.rows, on=["position", "digest"], suffixes=("", "_other"))
-        differ = int((both["score"] != both["score_other"]).sum())
-        if differ:
-            found.append(
-                f"model {run.model!r}, task {run.sheet.task!r}: {own.file} and {run.file} answer {differ:,} of "
-                f"{len(both):,} common items differently; import one of them with --model, or remove it"
-            )
-    return found
+def _conflict(one: Run, other: Run) -> list[str]:
+    """A sentence if two logs of a model and task answer an item differently."""
+    both = pd.DataFrame({"one": _by_item(one.sheet), "other": _by_item(other.sheet)}).dropna()
+    differ = int((both["one"] != both["other"]).sum())
+    if not differ:
+        return []
+    return [
+        f"model {one.model!r}, task {one.sheet.task!r}: {one.file} and {other.file} answer {differ:,} of {len(both):,} "
+        "common items differently; rename or remove one of them"
+    ]
+
+
+def _by_item(sheet: Sheet) -> pd.Series:
+    """Scores by what identifies an item; equal texts are numbered."""
+    if sheet.by_position:
+        return sheet.rows.set_index("position")["score"]
+    rows = sheet.rows.assign(number=sheet.rows.groupby("digest").cumcount())
+    return rows.set_index(["digest", "number"])["score"]
+
+
+def _other_settings(one: Run, other: Run) -> list[str]:
+    """A sentence if two runs of a model say what it was run with, and differ."""
+    if one.sheet.settings is None or other.sheet.settings is None:
+        return []
+    return [
+        f"model {one.model!r}, task {one.sheet.task!r}: {one.file} was run with {one.sheet.settings}, {other.file} "
+        f"with {other.sheet.settings}; rename or remove one of them"
+    ]
 
 
 def same_test(runs: Sequence[Run]) -> Chosen:
@@ -118,23 +140,29 @@ def same_test(runs: Sequence[Run]) -> Chosen:
     chosen = Chosen([])
     for (_, task), group in tasks.items():
         kept = group
-        facts = {"metric": None, "filter": None} | {name: None for r in group for name in r.sheet.test}
-        for name in facts:
-            values = {r.file: _fact(r, name) for r in kept}
-            counts = Counter(v for v in values.values() if v is not None)
+        names = dict.fromkeys(["metric", "filter", *(name for r in group for name in r.sheet.test)])
+        for name in names:
+            values = [_fact(r, name) for r in kept]
+            counts = Counter(v for v in values if v is not None)
+            if counts and None in values:
+                unknown = values.count(None)
+                chosen.warnings.append(f"task {task!r}: {unknown:,} of {len(kept):,} logs do not say their {name}")
             if len(counts) < 2:
                 continue
-            common = counts.most_common(1)[0][0]
-            told = "; ".join(
-                f"{value} in {n:,} ({next(r.model for r in kept if values[r.file] == value)}{', ...' if n > 1 else ''})"
-                for value, n in counts.most_common()
-            )
+            ranked = sorted(counts, key=lambda value: (-counts[value], value))
+            told = "; ".join(f"{v} in {counts[v]:,} ({_first(kept, values, v)})" for v in ranked)
             chosen.conflicts.append(f"task {task!r}: {name} differs, so the tests do: {told}; import them apart")
-            odd = [r for r in kept if values[r.file] not in (common, None)]
-            chosen.passed_over += [(r, f"{name} {values[r.file]} where most have {common}") for r in odd]
-            kept = [r for r in kept if values[r.file] in (common, None)]
+            odd = [(r, v) for r, v in zip(kept, values, strict=True) if v not in (ranked[0], None)]
+            chosen.passed_over += [(r, f"{name} {v} where most have {ranked[0]}") for r, v in odd]
+            kept = [r for r, v in zip(kept, values, strict=True) if v in (ranked[0], None)]
         chosen.kept += kept
     return chosen
+
+
+def _first(runs: list[Run], values: list[str | None], value: str) -> str:
+    """The first model with this value, and dots if there are more."""
+    models = [r.model for r, v in zip(runs, values, strict=True) if v == value]
+    return models[0] + (", ..." if len(models) > 1 else "")
 
 
 def _fact(run: Run, name: str) -> str | None:
@@ -142,7 +170,10 @@ def _fact(run: Run, name: str) -> str | None:
 
 
 def one_text_each(runs: Sequence[Run]) -> Chosen:
-    """Where the position says which item it is, the texts at a position must agree with most models'."""
+    """Where the position says which item it is, the texts at a position must agree with most models'.
+
+    Only hashes of one kind can be compared; where a task has several kinds, that is said.
+    """
     tasks: dict[tuple[str, str, str], list[Run]] = {}
     chosen = Chosen([])
     for run in runs:
@@ -150,6 +181,15 @@ def one_text_each(runs: Sequence[Run]) -> Chosen:
             tasks.setdefault((run.kind, run.sheet.task, run.sheet.digest_of), []).append(run)
         else:
             chosen.kept.append(run)
+    kinds: dict[str, set[str]] = {}
+    for _, task, digest_of in tasks:
+        kinds.setdefault(task, set()).add(digest_of)
+    chosen.warnings += [
+        f"task {task!r}: the logs identify their texts by {' and by '.join(sorted(told))}, which cannot be compared; "
+        "items are matched by position alone"
+        for task, told in kinds.items()
+        if len(told) > 1
+    ]
     for (_, task, _), group in tasks.items():
         frames = [r.sheet.rows[["position", "digest"]].assign(run=i) for i, r in enumerate(group)]
         rows = pd.concat(frames, ignore_index=True)

@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from mtlirt.readers.fields import LogError, clean
+
+REPEATED = "rows that repeat an item; the last is kept"
+_MOST_ITEMS = 2**53
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
 _COLUMNS = {
     "position": "str",
@@ -57,11 +62,18 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """A log's own mean of its scores. value : the mean.  n : number of items it is over, None where not said."""
+    """A log's own mean of its scores.
+
+    value : the mean.  n : number of items it is over, None where that is not said, or absurd.  where : the file.
+    """
 
     value: float
     n: int | None
     where: str
+
+    def __post_init__(self) -> None:
+        if self.n is not None and not 0 <= self.n <= _MOST_ITEMS:
+            object.__setattr__(self, "n", None)
 
 
 @dataclass(frozen=True)
@@ -75,9 +87,9 @@ class Sheet:
     model : name in the log, None where it has none; then `folder` may name it.
     origin : runs of a model with the same origin are re-runs of one another.
     unit : tasks that are taken from the same run; the task itself, or a group of tasks.
+    settings : what the model was run with, where the log tells; runs that differ in it are no re-runs.
     test : facts, such as the version, in which all models must agree, None where unknown.
     by_position : whether the position alone says which item it is, and the digest is only compared.
-    folder_is_model : whether the folder's name is the model's by the layout of such logs.
     digest_of : what was hashed; digests of different things are not compared.
     rows : frame of one row per item, columns as in `Answer`, with `trials` for the number of epochs.
     summary : the log's own mean, or None.
@@ -95,12 +107,19 @@ class Sheet:
     unit: str
     test: dict[str, str | None]
     rows: pd.DataFrame
+    settings: str | None = None
     by_position: bool = False
-    folder_is_model: bool = False
     digest_of: str = ""
     summary: Summary | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("task", "metric", "filter", "run", "model", "folder"):
+            text = getattr(self, name)
+            object.__setattr__(self, name, text if text is None else _CONTROL.sub(" ", clean(text)))
+        if not self.task.strip() or (self.model is not None and not self.model.strip()):
+            raise LogError("names its task or its model by blanks")
 
 
 def digest(*parts: Any) -> int:
@@ -115,29 +134,34 @@ def from_hash(text: str) -> int:
 
 
 def tabulate(answers: Sequence[Answer]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """One row per item: the last of repeated rows is kept, epochs are averaged; and counts of what was left out."""
+    """One row per item, that is, position and text: of repeated rows the last counts, epochs are averaged.
+
+    Also counts of what was left out.
+    """
     scored = [a for a in answers if not math.isnan(a.score)]
-    last = {(a.position, str(a.epoch)): a for a in scored}
-    runs: dict[str, list[Answer]] = {}
+    last = {(a.position, a.digest, str(a.epoch)): a for a in scored}
+    runs: dict[tuple[str, int], list[Answer]] = {}
     for answer in last.values():
-        runs.setdefault(answer.position, []).append(answer)
+        runs.setdefault((answer.position, answer.digest), []).append(answer)
     counts = {
         "answers without a score": len(answers) - len(scored),
-        "rows that repeat an item; the last is kept": len(scored) - len(last),
+        REPEATED: len(scored) - len(last),
     }
     rows = [epochs[0] if len(epochs) == 1 else _average(epochs) for epochs in runs.values()]
-    columns: dict[str, Sequence[Any]] = dict(
-        zip(Answer._fields, zip(*rows, strict=True) if rows else [()] * len(Answer._fields), strict=True)
-    )
+    columns: dict[str, Sequence[Any]] = {name: [getattr(a, name) for a in rows] for name in Answer._fields}
     columns["trials"] = [len(epochs) for epochs in runs.values()]
+    columns["position"] = [clean(a.position) for a in rows]
+    columns["subject"] = [a.subject and clean(a.subject) for a in rows]
     frame = pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in _COLUMNS.items()})
     return frame, {reason: n for reason, n in counts.items() if n}
 
 
 def _average(epochs: list[Answer]) -> Answer:
-    """The mean score; an option belongs to a single run and is left out."""
+    """The mean score; an option belongs to a single run, and so does the key where the order of options changes."""
     mean = sum(e.score for e in epochs) / len(epochs)
-    return epochs[0]._replace(score=mean, option=-1, logprobs=None)
+    averaged = epochs[0]._replace(score=mean, option=-1, logprobs=None)
+    alike = len({(e.layout, e.key, e.n_options) for e in epochs}) == 1
+    return averaged if alike else averaged._replace(layout=0, key=-1, n_options=0)
 
 
 def most_common(key: ArrayLike, values: ArrayLike) -> pd.Series:

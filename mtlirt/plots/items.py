@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, softmax
 
+from mtlirt._arguments import one_of
+from mtlirt.core.distractors import information_split
 from mtlirt.errors import InputError
-from mtlirt.plots.style import COLOURS, NAMED, TRAIT, need, new_axes, short
+from mtlirt.plots.style import BLUE, COLOURS, NAMED, ORANGE, PALE, TRAIT, VERMILLION, need, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +20,7 @@ _THETA = np.linspace(-4, 4, 161)  # the usual box of traits
 _ITEM = ["domain", "item"]
 _RIGHT = ("domain", "item", "a", "d")
 _OPTIONS = ("domain", "item", "option", "a", "c", "right")
+_MANY = 500  # items from which points are drawn pale
 _LINES = ("-", "--", "-.", ":")
 
 
@@ -67,8 +70,138 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
             label = f"{short(item, 24)} ({short(domain, 24)})"
             ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=line, label=label)
     ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    _legend_beside(ax)
     return ax
+
+
+def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain", ax: Axes | None = None) -> Axes:
+    """Fisher information about the trait, at each trait: of domains' items together, or of single items.
+
+    An item of the 2PL has a**2 P (1 - P). Options are drawn as one area for all items of the frame: at its bottom what
+    right or wrong tells, (a_g - mean slope of the wrong options)**2 P (1 - P) with a_g the key's slope, and above it
+    what the choice among wrong options adds.
+
+    Parameters
+    ----------
+    coef : rows of `Fit.coef` or `NominalFit.coef`, whole items.
+    by : a curve for each "domain" (the sum over its items) or "item" of the 2PL. Beyond six domains the six with the
+        highest peaks are named and the others grey; of items there may be six.
+    ax : Axes to draw on; a new figure if none are given.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    InputError if a column is missing or there are too many items.
+
+    Source: section 3.2 and figure 2 of the LLM-NRM paper.
+
+    >>> import matplotlib, mtlirt
+    >>> matplotlib.use("agg")
+    >>> ax = mtlirt.plots.information(mtlirt.fit_mtl(mtlirt.datasets.demo(), lam=10).coef())
+    >>> ax.get_ylabel()
+    'information'
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    one_of("by", by, ("domain", "item"))
+    if _has_options("information", coef):
+        ax = new_axes(ax)
+        binary, wrong = _option_information(coef)
+        areas = ax.stackplot(
+            _THETA, binary, wrong, labels=["right or wrong", "added by options"], colors=[BLUE, ORANGE], linewidth=0
+        )
+        ax.legend(handles=areas[::-1], frameon=False, fontsize=8, loc="upper right")
+    else:
+        curves = _information_curves(coef, by)
+        ax = new_axes(ax)
+        for k, name in enumerate(curves.columns):
+            look = {"color": COLOURS[k], "label": short(name), "zorder": 3} if k < NAMED else {"color": PALE}
+            ax.plot(_THETA, curves[name], **look)
+        _legend_beside(ax)
+    ax.set(xlabel=TRAIT, ylabel="information")
+    ax.set_ylim(bottom=0)
+    return ax
+
+
+def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Slopes against intercepts of the items of a 2PL; slopes of 0 and other parameters on a bound are marked.
+
+    Items with slope 0 say nothing about the trait.
+
+    Parameters
+    ----------
+    items : frame with a, d and at_bound, of `Fit.items` or `Fit.coef`.
+    ax : Axes to draw on; a new figure if none are given.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    InputError if a column is missing.
+
+    >>> import matplotlib, mtlirt
+    >>> matplotlib.use("agg")
+    >>> ax = mtlirt.plots.item_map(mtlirt.fit_mtl(mtlirt.datasets.demo(), lam=10).items)
+    >>> ax.get_ylabel()
+    'slope a'
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    items = need("item_map", items, ["a", "d", "at_bound"])
+    ax = new_axes(ax)
+    flat = items["a"] == 0
+    bound = items["at_bound"].astype(bool) & ~flat
+    many = len(items) >= _MANY
+    kinds = (("within the bounds", ~flat & ~bound, BLUE, "o"), ("slope 0", flat, VERMILLION, "x"))
+    for name, some, colour, marker in (*kinds, ("on another bound", bound, ORANGE, "^")):
+        label, rows = f"{name} ({some.sum():,})", items[some]
+        alpha = 0.3 if many else 0.8
+        ax.plot(rows["d"], rows["a"], marker, color=colour, markersize=3, alpha=alpha, rasterized=many, label=label)
+    ax.set(xlabel="intercept d", ylabel="slope a")
+    legend = ax.legend(
+        frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, markerscale=2
+    )
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1)
+    return ax
+
+
+def _information_curves(coef: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Frame theta x domains or items of the 2PL, highest peak first."""
+    a, d = coef["a"].to_numpy(), coef["d"].to_numpy()
+    p = expit(np.multiply.outer(a, _THETA) + d[:, None])
+    information = a[:, None] ** 2 * p * (1 - p)
+    if by == "item":
+        if len(coef) > NAMED:
+            raise InputError(f"information draws up to {NAMED} items one by one, not {len(coef)}: choose rows")
+        curves = pd.DataFrame(
+            information.T, columns=pd.MultiIndex.from_frame(coef[_ITEM]).map("{0[1]} ({0[0]})".format)
+        )
+    else:
+        curves = pd.DataFrame(information).groupby(coef["domain"].to_numpy(), sort=False).sum().T
+    return curves.iloc[:, np.argsort(-curves.to_numpy().max(axis=0), kind="stable")]
+
+
+def _option_information(coef: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """(M,) information of right or wrong, and what the choice among wrong options adds, over all items."""
+    by_item = coef.groupby(_ITEM, sort=False)
+    item, option = by_item.ngroup().to_numpy(), by_item.cumcount().to_numpy()
+    shape = (item.max() + 1, option.max() + 1)
+    a, c, right, own = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    for array, values in ((a, coef["a"]), (c, coef["c"]), (right, coef["right"]), (own, True)):
+        array[item, option] = values
+    if not right.any(axis=1).all():
+        raise InputError("information: an item has no row of its key; give whole items")
+    split = information_split(_THETA, a, c, own, right.argmax(axis=1))
+    return split.binary.sum(axis=0), split.wrong.sum(axis=0)
+
+
+def _legend_beside(ax: Axes) -> None:
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _option_lines(ax: Axes, probabilities: np.ndarray, coef: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of models: one against all, trait against size, ranks under several regimes."""
+"""Pictures of models: some against all, and the general trait against size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,20 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.errors import InputError
-from mtlirt.plots.style import COLOURS, GREY, PALE, TRAIT, need_traits, row_axes, short
+from mtlirt.plots.names import name_points
+from mtlirt.plots.style import (
+    BLUE,
+    COLOURS,
+    GENERAL,
+    GREY,
+    PALE,
+    TRAIT,
+    VERMILLION,
+    need_traits,
+    new_axes,
+    row_axes,
+    short,
+)
 from mtlirt.results.tables import SCORE_COLUMNS
 
 if TYPE_CHECKING:
@@ -17,6 +30,11 @@ if TYPE_CHECKING:
 
 _MOST = 6  # models in one profile
 _MARKERS = "osD^vP"
+_MANY = 500  # models from which points are drawn small and pale
+_OUTLIERS = 5  # named at most
+_FAR = 2.5  # robust standard deviations from the smooth, from where a model is an outlier
+_ROBUST = 1.4826  # standard deviation of a normal, as a multiple of its median absolute deviation
+_FRACTION = 2 / 3  # of the models that the smooth looks at around each size
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of all models
 
 
@@ -81,3 +99,83 @@ def _check_models(theta: pd.DataFrame, models: list[str]) -> None:
     for name in models:
         if name not in theta.index:
             raise InputError(f"profile: there is no model {name!r}")
+
+
+def size(general: pd.Series, size: pd.Series, *, ax: Axes | None = None) -> Axes:
+    """The general trait against the models' size, with a smooth.
+
+    The smooth is a lowess of the trait on log size (statsmodels). Up to five models farthest from it are named, those
+    beyond 2.5 robust standard deviations.
+
+    Parameters
+    ----------
+    general : the general trait by model.
+    size : billions of parameters by model. Models without a size, or one of 0 or less, are left out and counted above
+        the picture.
+    ax : Axes to draw on; a new figure if none are given.
+
+    Returns
+    -------
+    The Axes.
+
+    Raises
+    ------
+    InputError if these are no Series of numbers, or fewer than three models have both.
+
+    Source: section 6.2 and table 2 of the R-MTL paper, which set ranks beside sizes.
+
+    >>> import matplotlib, mtlirt
+    >>> matplotlib.use("agg")
+    >>> fit = mtlirt.fit_mtl(mtlirt.datasets.demo(), lam=10)
+    >>> billions = pd.Series([float(name.split("-")[1].rstrip("B")) for name in fit.models], fit.models)
+    >>> ax = mtlirt.plots.size(fit.general, billions)
+    >>> ax.get_xscale()
+    'log'
+    >>> matplotlib.pyplot.close(ax.figure)
+    """
+    x, y, names = _sized(general, size)
+    ax = new_axes(ax)
+    many = len(x) >= _MANY
+    ax.plot(
+        x, y, "o", color=BLUE, markersize=3 if many else 4, alpha=0.3 if many else 0.7, rasterized=many, linewidth=0
+    )
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set(xlabel="size (billions of parameters)", ylabel=GENERAL)
+    if len(general) > len(x):
+        ax.set_title(f"{len(general) - len(x):,} of {len(general):,} models have no known size", fontsize=8, loc="left")
+    smooth = _smooth(np.log(x), y)
+    if smooth is None:
+        return ax
+    order = np.argsort(x, kind="stable")
+    ax.plot(x[order], smooth[order], color=VERMILLION, linewidth=2, label="lowess")
+    off = np.abs(y - smooth)
+    far = np.argsort(-off, kind="stable")[:_OUTLIERS]
+    far = far[off[far] > _FAR * _ROBUST * np.median(off)]
+    if len(far):
+        name_points(ax, np.column_stack([x, y])[far], list(names[far]), [GREY] * len(far), np.column_stack([x, y]))
+    return ax
+
+
+def _sized(general: pd.Series, size: pd.Series) -> tuple[np.ndarray, np.ndarray, pd.Index]:
+    """Sizes, traits and names of the models that have both."""
+    for what, values in (("general", general), ("size", size)):
+        if not isinstance(values, pd.Series) or not pd.api.types.is_numeric_dtype(values):
+            raise InputError(f"size: {what} must be a Series of numbers by model")
+    x = size.reindex(general.index).to_numpy(dtype=np.float64, na_value=np.nan)
+    y = general.to_numpy(dtype=np.float64, na_value=np.nan)
+    both = np.isfinite(x) & (x > 0) & np.isfinite(y)
+    if both.sum() < 3:
+        raise InputError(f"size: needs 3 models with a trait and a size above 0, not {both.sum()}")
+    return x[both], y[both], general.index[both]
+
+
+def _smooth(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """The lowess at each x, or None where all x are equal; it always looks beyond the commonest x."""
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    if np.ptp(x) == 0:
+        return None
+    commonest = np.unique(x, return_counts=True)[1].max() / len(x)
+    fraction = min(1.0, max(_FRACTION, 1.1 * commonest))
+    return np.asarray(lowess(y, x, frac=fraction, return_sorted=False, delta=0.01 * np.ptp(x)))

@@ -67,8 +67,7 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         probabilities = expit(np.multiply.outer(_THETA, coef["a"].to_numpy()) + coef["d"].to_numpy())
         for k, (domain, item) in enumerate(items.itertuples(index=False)):
             line = _LINES[k % len(_LINES)]
-            label = f"{short(item, 24)} ({short(domain, 24)})"
-            ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=line, label=label)
+            ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=line, label=_label(domain, item))
     ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
     _legend_beside(ax)
     return ax
@@ -116,9 +115,9 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
     else:
         curves = _information_curves(coef, by)
         ax = new_axes(ax)
-        for k, name in enumerate(curves.columns):
-            look = {"color": COLOURS[k], "label": short(name), "zorder": 3} if k < NAMED else {"color": PALE}
-            ax.plot(_THETA, curves[name], **look)
+        for k, label in enumerate(curves.columns):
+            look = {"color": COLOURS[k], "label": label, "zorder": 3} if k < NAMED else {"color": PALE}
+            ax.plot(_THETA, curves.iloc[:, k], **look)
         _legend_beside(ax)
     ax.set(xlabel=TRAIT, ylabel="information")
     ax.set_ylim(bottom=0)
@@ -158,7 +157,7 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     kinds = (("within the bounds", ~flat & ~bound, BLUE, "o"), ("slope 0", flat, VERMILLION, "x"))
     for name, some, colour, marker in (*kinds, ("on another bound", bound, ORANGE, "^")):
         label, rows = f"{name} ({some.sum():,})", items[some]
-        alpha = 0.3 if many else 0.8
+        alpha = 0.3 if many and marker == "o" else 0.8
         ax.plot(rows["d"], rows["a"], marker, color=colour, markersize=3, alpha=alpha, rasterized=many, label=label)
     ax.set(xlabel="intercept d", ylabel="slope a")
     legend = ax.legend(
@@ -170,19 +169,27 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _option_lines(ax: Axes, probabilities: np.ndarray, coef: pd.DataFrame) -> None:
+    """A line for each option (M, K): the key black, the others in colours and, beyond the colours, dashes."""
+    colours = iter(COLOURS[k % NAMED] for k in range(len(coef)))
+    for k, (option, right) in enumerate(zip(coef["option"], coef["right"], strict=True)):
+        look = {"color": "black", "linewidth": 2.5} if right else {"color": next(colours), "linestyle": _LINES[k % 4]}
+        label = f"{short(option, 24)}, the key" if right else short(option, 24)
+        ax.plot(_THETA, probabilities[:, k], label=label, **look)
+
+
 def _information_curves(coef: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Frame theta x domains or items of the 2PL, highest peak first."""
+    """Frame theta x labels of domains or of items of the 2PL, highest peak first."""
     a, d = coef["a"].to_numpy(), coef["d"].to_numpy()
     p = expit(np.multiply.outer(a, _THETA) + d[:, None])
     information = a[:, None] ** 2 * p * (1 - p)
     if by == "item":
         if len(coef) > NAMED:
             raise InputError(f"information draws up to {NAMED} items one by one, not {len(coef)}: choose rows")
-        curves = pd.DataFrame(
-            information.T, columns=pd.MultiIndex.from_frame(coef[_ITEM]).map("{0[1]} ({0[0]})".format)
-        )
+        labels = [_label(domain, item) for domain, item in coef[_ITEM].itertuples(index=False)]
+        curves = pd.DataFrame(information.T, columns=labels)
     else:
-        curves = pd.DataFrame(information).groupby(coef["domain"].to_numpy(), sort=False).sum().T
+        curves = pd.DataFrame(information).groupby(coef["domain"].to_numpy(), sort=False).sum().T.rename(columns=short)
     return curves.iloc[:, np.argsort(-curves.to_numpy().max(axis=0), kind="stable")]
 
 
@@ -200,17 +207,12 @@ def _option_information(coef: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return split.binary.sum(axis=0), split.wrong.sum(axis=0)
 
 
+def _label(domain: str, item: str) -> str:
+    return f"{short(item, 24)} ({short(domain, 24)})"
+
+
 def _legend_beside(ax: Axes) -> None:
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-
-
-def _option_lines(ax: Axes, probabilities: np.ndarray, coef: pd.DataFrame) -> None:
-    """A line for each option (M, K): the key black, the others in colours and, beyond the colours, dashes."""
-    colours = iter(COLOURS[k % NAMED] for k in range(len(coef)))
-    for k, (option, right) in enumerate(zip(coef["option"], coef["right"], strict=True)):
-        look = {"color": "black", "linewidth": 2.5} if right else {"color": next(colours), "linestyle": _LINES[k % 4]}
-        label = f"{short(option, 24)}, the key" if right else short(option, 24)
-        ax.plot(_THETA, probabilities[:, k], label=label, **look)
 
 
 def _has_options(plot: str, coef: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ import pandas as pd
 from mtlirt.results import tables
 from mtlirt.solvers.ability import Coupling
 from mtlirt.solvers.solution import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,31 @@ class TraitFit:
         n_items.
         """
         return tables.heterogeneity(self)
+
+    def plot(self, type: str = "heterogeneity", ax: Axes | None = None, **how: Any) -> Axes:
+        """A picture of the fit, by the name of its function in `mtlirt.plots`, where its options are described.
+
+        Parameters
+        ----------
+        type : "heterogeneity" (sine and rank correlation with the general trait by domain), "item_counts",
+            "item_accuracy", "correlation" (of domain traits), "pca" (groups: Series by domain), "profile" (model: one
+            or up to six, by default the one with the highest general trait), "size" (size: Series by model), "trace"
+            (domain, items; by default those that tell most), "information" (domain, items, by), and for the 2PL
+            "item_map".
+        ax : Axes to draw on; a new figure if none are given.
+        how : options of the picture.
+
+        Returns
+        -------
+        The Axes.
+
+        Raises
+        ------
+        InputError for another word, saying where that picture is drawn.
+        """
+        from mtlirt.plots.words import draw
+
+        return draw(self, type, ax, how)
 
     def save(self, folder: str | Path) -> None:
         """Write the fit into a new folder (arrays.safetensors and manifest.json); `mtlirt.load` reads it back."""

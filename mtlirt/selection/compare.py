@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from mtlirt.results.fit import Fit
 from mtlirt.results.tables import rank
 from mtlirt.selection.cv import cv_mtl
 from mtlirt.selection.cv_result import CVResult, average, mean_and_se
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 10
 _FITTED = ("separate", "chosen", "complete")
@@ -121,6 +124,13 @@ class PoolingComparison:
     def per_domain(self) -> pd.DataFrame:
         """`CVResult.per_domain`."""
         return self.cv.per_domain
+
+    def plot(self, type: str = "rank_flow", ax: Axes | None = None, **how: Any) -> Axes:
+        """A picture: "rank_flow" (how models move between tenths of the rankings), or any of the cross-validation and
+        of its fit (see `CVResult.plot`). InputError for any other word."""
+        from mtlirt.plots.words import draw
+
+        return draw(self, type, ax, how)
 
     def __repr__(self) -> str:
         table = self.table.rename(columns={"top_shared": f"top {self.top} shared"})

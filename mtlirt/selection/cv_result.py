@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from mtlirt.models.settings import AnyFit
 from mtlirt.selection.folds import Fold
 from mtlirt.selection.path import Path
 from mtlirt.solvers.solution import Solution, Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _STATUS = list(Status)
 _TIE = 1e-6  # share of the loss within which two lams count as equal: traits are right to 1e-4, losses are flat there
@@ -163,6 +166,13 @@ class CVResult:
         error of the paired differences over folds.
         """
         return domain_table(self)
+
+    def plot(self, type: str = "cv", ax: Axes | None = None, **how: Any) -> Axes:
+        """A picture: "cv" (held-out loss along lam), "path" with lam_min marked, or any of the fit at lam_min (see
+        `TraitFit.plot`). InputError for any other word."""
+        from mtlirt.plots.words import draw
+
+        return draw(self, type, ax, how)
 
     def __repr__(self) -> str:
         return describe(self)

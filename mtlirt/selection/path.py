@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ from mtlirt.models.settings import BLOCK, AnyFit, MissingWeight, PenaltyWeights,
 from mtlirt.results.store import load
 from mtlirt.selection.lams import paper_scale, threshold_grid, values_of, with_ends
 from mtlirt.solvers.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TIE = 1e-9  # share of the objective within which two starts count as equal: ten times the solver's tolerance
 
@@ -100,6 +103,15 @@ class Path:
                 return fit
         near = min(self.fits, key=lambda fit: abs(fit.lam - lam))
         raise InputError(f"lam = {lam!r} is not on the path; the nearest is {near.lam!r}")
+
+    def plot(self, type: str = "path", ax: Axes | None = None, **how: Any) -> Axes:
+        """The picture "path": which domain leaves the general trait at which lam (lam: a value to mark).
+
+        Fits draw themselves: `path.at(lam).plot()`. InputError for any other word.
+        """
+        from mtlirt.plots.words import draw
+
+        return draw(self, type, ax, how)
 
     def __repr__(self) -> str:
         return self.table.to_string(index=False, float_format="{:.6g}".format)

@@ -3,6 +3,7 @@
 from mtlirt.plots.domains import heterogeneity, item_accuracy, item_counts
 from mtlirt.plots.items import information, item_map, trace
 from mtlirt.plots.models import profile, size
+from mtlirt.plots.paper import paper_figures
 from mtlirt.plots.ranks import rank_flow
 from mtlirt.plots.selection import cv, path
 from mtlirt.plots.study import study_domains, study_general
@@ -16,6 +17,7 @@ __all__ = [
     "item_accuracy",
     "item_counts",
     "item_map",
+    "paper_figures",
     "path",
     "pca",
     "profile",

@@ -106,8 +106,8 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
     """
     one_of("by", by, ("domain", "item"))
     if _has_options("information", coef):
-        ax = new_axes(ax)
         binary, wrong = _option_information(coef)
+        ax = new_axes(ax)
         areas = ax.stackplot(
             _THETA, binary, wrong, labels=["right or wrong", "added by options"], colors=[BLUE, ORANGE], linewidth=0
         )

@@ -50,6 +50,7 @@ def path(sines: pd.DataFrame, lam: float | None = None, *, ax: Axes | None = Non
     >>> matplotlib.pyplot.close(ax.figure)
     """
     sines = _by_lam(need_traits("path", sines))
+    lam = None if lam is None else penalty_weight(lam)
     ax = new_axes(ax)
     x = _lam_axis(ax, sines.index.to_numpy(dtype=np.float64), lam)
     order = list(sines.iloc[-1].sort_values(ascending=False, kind="stable").index)
@@ -106,11 +107,11 @@ def cv(
     if table.empty:
         raise InputError("cv: no lam of the table has a mean loss")
     table = _by_lam(table.set_index("lam"))
-    ax = new_axes(ax)
     lams, mean, se = (np.asarray(v, dtype=np.float64) for v in (table.index, table["mean"], table["se"]))
     best = int(mean.argmin()) if lam_min is None else _position(lams, lam_min)
     limit = mean[best] + se[best]
     largest = int(np.flatnonzero(mean <= limit)[0]) if lam_1se is None else _position(lams, lam_1se)
+    ax = new_axes(ax)
     x = _lam_axis(ax, lams)
     inner = np.isfinite(lams) & (lams > 0)
     for some, colour, line in ((inner, BLUE, "-"), (~inner, VERMILLION, "none")):
@@ -145,7 +146,7 @@ def _by_lam(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _lam_axis(ax: Axes, lams: np.ndarray, marked: float | None = None) -> np.ndarray:
     """Places of the lams, log10 between the ends; sets up the axis, with a line at the marked lam."""
-    values = lams if marked is None else np.append(lams, penalty_weight(marked))
+    values = lams if marked is None else np.append(lams, marked)
     inner = np.log10(values[np.isfinite(values) & (values > 0)])
     low, high = (inner.min(), inner.max()) if len(inner) else (0.0, 0.0)
     step = max(_END * (high - low), _LEAST_END)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import BLUE, COLOURS, MAP, fitting_font, need_traits, new_axes, short
+from mtlirt.plots.style import COLOURS, MAP, fitting_font, need_traits, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,8 +164,9 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
     if len(theta) < 3:
         raise InputError(f"pca: needs 3 models with a trait in every domain and a general trait, not {len(theta)}")
     found = components(theta.to_numpy(dtype=np.float64), general.to_numpy(dtype=np.float64))
+    group = _group_of(theta.columns, groups)
     ax = new_axes(ax, height=5.0)
-    colours = _grouped_points(ax, found.domains, list(theta.columns), groups)
+    colours = _grouped_points(ax, found.domains, group)
     ax.plot(
         *found.general,
         "*",
@@ -188,17 +189,21 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
     return ax
 
 
-def _grouped_points(ax: Axes, places: np.ndarray, domains: list[str], groups: pd.Series | None) -> list[str]:
-    """Draws the points; returns each one's colour."""
+def _group_of(domains: pd.Index, groups: pd.Series | None) -> pd.Series:
+    """The group of each domain; InputError where one has none, or there are too many to tell apart."""
     if groups is None:
-        ax.plot(*places.T, "o", color=BLUE, markersize=5, linestyle="none", label="domains")
-        return [BLUE] * len(domains)
+        return pd.Series("domains", domains)
     group = groups.reindex(domains)
     if group.isna().any():
         raise InputError(f"pca: groups has none for domain {group.index[group.isna()][0]!r}")
+    if group.nunique() > len(COLOURS):
+        raise InputError(f"pca: up to {len(COLOURS)} groups can be told apart, not {group.nunique()}")
+    return group
+
+
+def _grouped_points(ax: Axes, places: np.ndarray, group: pd.Series) -> list[str]:
+    """Draws the points; returns each one's colour."""
     names = list(group.unique())
-    if len(names) > len(COLOURS):
-        raise InputError(f"pca: up to {len(COLOURS)} groups can be told apart, not {len(names)}")
     for k, name in enumerate(names):
         own = (group == name).to_numpy()
         ax.plot(*places[own].T, _MARKERS[k], color=COLOURS[k], markersize=5, label=short(name))

@@ -149,6 +149,7 @@ def size(general: pd.Series, size: pd.Series, *, ax: Axes | None = None) -> Axes
         return ax
     order = np.argsort(x, kind="stable")
     ax.plot(x[order], smooth[order], color=VERMILLION, linewidth=2, label="lowess")
+    ax.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.3)
     off = np.abs(y - smooth)
     far = np.argsort(-off, kind="stable")[:_OUTLIERS]
     far = far[off[far] > _FAR * _ROBUST * np.median(off)]

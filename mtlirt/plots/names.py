@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 _NEAR = 6.0  # typographic points between a point and its name
 _RADII = _NEAR * np.array([1, 2.5, 4.5, 7, 10, 14])  # tried in turn; beyond the first a line leads to the name
 _ANGLES = np.deg2rad([0, 180, 45, 135, 315, 225, 90, 270])
+_WAY = np.linspace(0, 1, 15)  # places on the line from a point to its name
 _GAP = 1.5  # pixels that stay free around a name
 _COVERED = 20.0  # typographic points of distance that are gone to rather than cover a point
+_CROSSED = 60.0  # the same, rather than lead a line across a name
 _POINTS = 72  # an inch
 
 
@@ -37,7 +39,7 @@ def name_points(
     root.draw_without_rendering()  # settles the limits and the layout, which distances depend on
     scale = root.dpi / _POINTS
     at, others, frame = ax.transData.transform(points), ax.transData.transform(avoid), ax.get_window_extent()
-    taken = np.empty((0, 4))
+    taken, leaders = np.empty((0, 4)), np.empty((0, 2))
     for (x, y), name, colour, point in zip(at, names, colours, points, strict=True):
         text = ax.annotate(
             short(name), tuple(point), (0, 0), textcoords="offset points", fontsize=fontsize, ha="center", va="center"
@@ -46,11 +48,14 @@ def name_points(
         text.remove()
         offsets, boxes = _candidates(x, y, extent.width, extent.height, scale)
         outside = _outside(boxes, np.array([frame.x0, frame.y0, frame.x1, frame.y1]))
-        clash = np.array([_covers(box, taken) for box in boxes])
-        covered = np.array([_hides(box, others) for box in boxes])
+        ways = np.array([x, y]) + _WAY[:, None] * offsets[:, None]
+        clash = np.array([_meet(box, taken) for box in boxes])
+        crossed = np.array([_crossed(way, taken) for way in ways])
+        covered = np.array([_inside(box, others) + _inside(box, leaders) for box in boxes])
         distance = np.repeat(_RADII, len(_ANGLES)) + np.tile(np.arange(len(_ANGLES)) / len(_ANGLES), len(_RADII))
-        best = int(np.argmin(1e6 * clash + 1e3 * outside + _COVERED * np.minimum(covered, 3) + distance))
-        taken = np.vstack([taken, boxes[best]])
+        detour = distance + _COVERED * np.minimum(covered, 3) + _CROSSED * crossed
+        best = int(np.argmin(1e6 * clash + 1e3 * outside + detour))
+        taken, leaders = np.vstack([taken, boxes[best]]), np.vstack([leaders, ways[best]])
         _write(ax, short(name), tuple(point), tuple(offsets[best] / scale), colour, fontsize, best >= len(_ANGLES))
 
 
@@ -92,12 +97,17 @@ def _candidates(x: float, y: float, width: float, height: float, scale: float) -
     return offsets, np.hstack([centre - half, centre + half])
 
 
-def _covers(box: np.ndarray, taken: np.ndarray) -> int:
+def _meet(box: np.ndarray, taken: np.ndarray) -> int:
     """How many of the taken boxes (n, 4) meet the box."""
     return int(((taken[:, :2] < box[2:]) & (taken[:, 2:] > box[:2])).all(axis=1).sum())
 
 
-def _hides(box: np.ndarray, points: np.ndarray) -> int:
+def _crossed(way: np.ndarray, taken: np.ndarray) -> int:
+    """How many of the taken boxes (n, 4) lie on the way (k, 2) from a point to its name."""
+    return sum(_inside(box, way) > 0 for box in taken)
+
+
+def _inside(box: np.ndarray, points: np.ndarray) -> int:
     return int(((points > box[:2]) & (points < box[2:])).all(axis=1).sum())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mtlirt.plots.style import BLUE, GREY, ORANGE, need, row_axes
+from mtlirt.plots.style import BLUE, GREY, ORANGE, fit_rows, need, row_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,10 +41,10 @@ def item_counts(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     counts = need("item_counts", items, ["domain"])["domain"].value_counts()
     ax = row_axes(ax, list(counts.index))
     bars = ax.barh(range(len(counts)), counts, color=BLUE)
-    size = ax.get_yticklabels()[0].get_fontsize()
-    ax.bar_label(bars, fmt="{:,.0f}", padding=3, fontsize=size)
+    numbers = ax.bar_label(bars, fmt="{:,.0f}", padding=3)
     ax.margins(x=0.08)
     ax.set_xlabel("items")
+    fit_rows(ax, len(counts), [*ax.get_yticklabels(), *numbers])
     return ax
 
 
@@ -96,6 +96,7 @@ def item_accuracy(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         outliers.set_rasterized(True)
     ax.set_xlim(-0.02, 1.02)
     ax.set_xlabel("mean score of an item (share of models right)")
+    fit_rows(ax, len(order), ax.get_yticklabels())
     return ax
 
 
@@ -136,10 +137,10 @@ def heterogeneity(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.plot(
         table["rho"], rows, "D", color=ORANGE, markersize=4, clip_on=False, label="Spearman correlation with it (rho)"
     )
-    size = ax.get_yticklabels()[0].get_fontsize()
     for row in rows[table["fused"].to_numpy(dtype=bool)]:
-        ax.annotate("fused", (0, row), (3, 0), textcoords="offset points", va="center", fontsize=size, color="#555555")
+        ax.annotate("fused", (0, row), (3, 0), textcoords="offset points", va="center", color="#555555")
     ax.set_xlim(min(0.0, table["rho"].min()), 1)
     ax.set_xlabel("sine, rho")
     ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    fit_rows(ax, len(table), [*ax.get_yticklabels(), *ax.texts])
     return ax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from mtlirt.plots.style import (
     PALE,
     TRAIT,
     VERMILLION,
+    fit_rows,
     need_traits,
     new_axes,
     row_axes,
@@ -67,7 +68,7 @@ def profile(scores: pd.DataFrame, model: str | Sequence[str], *, ax: Axes | None
     >>> matplotlib.pyplot.close(ax.figure)
     """
     theta = _domain_traits(scores)
-    models = [model] if isinstance(model, str) else list(model)
+    models: list[Any] = list(model) if pd.api.types.is_list_like(model) else [model]
     _check_models(theta, models)
     domains = list(theta.T[models[0]].sort_values(ascending=False, kind="stable").index)
     theta = theta[domains]
@@ -81,6 +82,7 @@ def profile(scores: pd.DataFrame, model: str | Sequence[str], *, ax: Axes | None
         ax.plot(theta.loc[name], rows, _MARKERS[k], color=COLOURS[k], markersize=5, label=short(name), zorder=3)
     ax.set_xlabel(TRAIT)
     ax.legend(frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    fit_rows(ax, len(domains), ax.get_yticklabels())
     return ax
 
 
@@ -93,7 +95,7 @@ def _domain_traits(scores: pd.DataFrame) -> pd.DataFrame:
     return need_traits("profile", scores)
 
 
-def _check_models(theta: pd.DataFrame, models: list[str]) -> None:
+def _check_models(theta: pd.DataFrame, models: list[Any]) -> None:
     if not 1 <= len(models) <= _MOST:
         raise InputError(f"profile: name 1 to {_MOST} models, not {len(models)}")
     for name in models:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NEAR = 6.0  # typographic points between a point and its name
-_RADII = _NEAR * np.array([1, 2.5, 4.5, 7, 10, 14])  # tried in turn; beyond the first a line leads to the name
-_ANGLES = np.deg2rad([0, 180, 45, 135, 315, 225, 90, 270])
+_RADII = _NEAR * np.array([1, 2.5, 4.5, 7, 10, 14, 19, 25])  # tried in turn; beyond the first a line leads to the name
+_ANGLES = np.deg2rad([0, 180, 45, 135, 315, 225, 90, 270, 20, 160, 340, 200])
 _WAY = np.linspace(0, 1, 15)  # places on the line from a point to its name
 _GAP = 1.5  # pixels that stay free around a name
 _COVERED = 20.0  # typographic points of distance that are gone to rather than cover a point
@@ -30,7 +30,8 @@ def name_points(
     avoid: np.ndarray,
     fontsize: float = 8.0,
 ) -> None:
-    """Write each name beside its point, in turn, where it covers no name written before and few points.
+    """Write each name beside its point, in turn, where it covers no name written before and few points; a name that
+    finds no such place is left out.
 
     points : (n, 2) in the data's units, avoid : (m, 2) all points that names should leave visible.
     """
@@ -55,6 +56,8 @@ def name_points(
         distance = np.repeat(_RADII, len(_ANGLES)) + np.tile(np.arange(len(_ANGLES)) / len(_ANGLES), len(_RADII))
         detour = distance + _COVERED * np.minimum(covered, 3) + _CROSSED * crossed
         best = int(np.argmin(1e6 * clash + 1e3 * outside + detour))
+        if clash[best]:
+            continue
         taken, leaders = np.vstack([taken, boxes[best]]), np.vstack([leaders, ways[best]])
         _write(ax, short(name), tuple(point), tuple(offsets[best] / scale), colour, fontsize, best >= len(_ANGLES))
 

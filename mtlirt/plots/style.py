@@ -11,6 +11,7 @@ from mtlirt.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
 # Okabe and Ito's colours, told apart by colour-blind readers
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
@@ -38,18 +39,26 @@ def new_axes(ax: Axes | None, width: float = _WIDTH, height: float = 4.5) -> Axe
 
 
 def row_axes(ax: Axes | None, names: Sequence[Hashable]) -> Axes:
-    """As `new_axes`, tall enough for a row for each name; the first is row 0, at the top."""
+    """As `new_axes`, tall enough for a row for each name; the first is row 0, at the top. `fit_rows` comes
+    last."""
     ax = new_axes(ax, height=max(2.5, _ROWS_ABOVE + _ROW * len(names)))
-    ax.set_yticks(range(len(names)), [short(name) for name in names], fontsize=fitting_font(ax, len(names)))
+    ax.set_yticks(range(len(names)), [short(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     return ax
 
 
-def fitting_font(ax: Axes, rows: int) -> float:
-    """The font size at which `rows` lines of text stand below each other within the Axes."""
-    height = ax.get_window_extent().height / ax.figure.dpi * _POINTS
-    return min(_FONT, height / rows / _LINE)
+def fit_rows(ax: Axes, rows: int, texts: Iterable[Text]) -> None:
+    """Give texts that stand in `rows` rows of the Axes the font size at which they keep off each other; when all else
+    is drawn."""
+    texts, root = list(texts), ax.figure.figure
+    assert root is not None
+    for text in texts:
+        text.set_fontsize(_FONT)
+    root.draw_without_rendering()  # settles the layout
+    height = ax.get_window_extent().height / root.dpi * _POINTS
+    for text in texts:
+        text.set_fontsize(min(_FONT, height / rows / _LINE))
 
 
 def short(name: Hashable, most: int = 36) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import COLOURS, MAP, fitting_font, need_traits, new_axes, short
+from mtlirt.plots.style import COLOURS, MAP, fit_rows, need_traits, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,9 +60,9 @@ def correlation(traits: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     side = max(5.0, 2.0 + 0.15 * T)
     ax = new_axes(ax, width=side + 1, height=side)
     image = ax.imshow(values, cmap=MAP, vmin=np.nanmin(between), vmax=1.0)
-    names, size = [short(domain, 30) for domain in table.index], fitting_font(ax, T)
-    ax.set_xticks(range(T), names, rotation=90, fontsize=size)
-    ax.set_yticks(range(T), names, fontsize=size)
+    names = [short(domain, 30) for domain in table.index]
+    ax.set_xticks(range(T), names, rotation=90)
+    ax.set_yticks(range(T), names)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="correlation over models", shrink=0.8)
@@ -72,6 +72,7 @@ def correlation(traits: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     )
     if T <= _WRITTEN:
         _write_cells(ax, values, (float(np.nanmin(between)) + 1) / 2)
+    fit_rows(ax, T, [*ax.get_xticklabels(), *ax.get_yticklabels()])
     return ax
 
 

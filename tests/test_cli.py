@@ -13,7 +13,16 @@ from conftest import shared
 
 import mtlirt
 
-OUTPUTS = ["fit", "heterogeneity.csv", "items.csv", "scores.csv", "summary.txt", "trace.csv"]
+OUTPUTS = [
+    "checks.csv",
+    "fit",
+    "heterogeneity.csv",
+    "items.csv",
+    "report.html",
+    "scores.csv",
+    "summary.txt",
+    "trace.csv",
+]
 
 
 def run(*arguments, cwd=None):
@@ -107,7 +116,9 @@ def test_fit_chooses_lam_unless_told(answers, small, tmp_path):
     done = run("fit", answers, "--out", out, *OWN, "--folds", "2", "--seed", "3", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert "2-fold cross-validation over cells (seed 3)" in done.stdout
-    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "cv.csv", "per_domain.csv"])
+    assert sorted(p.name for p in out.iterdir()) == sorted(
+        [*OUTPUTS, "cv.csv", "per_domain.csv", "ranks.csv", "sines.csv"]
+    )
     cv = mtlirt.cv_mtl(small.responses, folds=2, seed=3)
     pd.testing.assert_frame_equal(
         pd.read_csv(out / "cv.csv").drop(columns="seconds"),
@@ -156,7 +167,7 @@ def test_simulate_a_leaderboard(tmp_path):
     assert mtlirt.read_responses(out) == expected
     for arguments, message in (
         (("--out", out), "--force"),
-        (("--out", tmp_path / "board.txt"), "ends in"),
+        (("--out", tmp_path / "board.txt"), "must end in"),
         (("--out", tmp_path / "no" / "board.csv"), "no folder"),
         (("--out", tmp_path / "few.csv", "--models", "3"), "models must be"),
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,10 @@ from mtlirt.cli.importing import import_logs
 from mtlirt.cli.nominal import nrm
 from mtlirt.cli.options import CV_PANEL, Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
 from mtlirt.cli.simulate import simulated
-from mtlirt.cli.talk import curve, report, say, talk
+from mtlirt.cli.talk import finish, say, talk
+
+if TYPE_CHECKING:
+    from mtlirt.selection.cv_result import CVResult
 
 app = typer.Typer(
     add_completion=False,
@@ -73,8 +76,10 @@ def fit(
 ) -> None:
     """Fit the multi-domain 2PL: one score per domain and a general score for every model, and the items.
 
-    Writes scores.csv, items.csv, heterogeneity.csv, trace.csv, summary.txt and the folder fit; and, where lam is chosen
-    by cross-validation, cv.csv and per_domain.csv.
+    Writes report.html, a page with all of it that any browser opens; scores.csv, items.csv, heterogeneity.csv,
+    checks.csv (items that run against the general trait or repeat another), trace.csv, summary.txt and the folder fit;
+    and, where lam is chosen by cross-validation, cv.csv, per_domain.csv, sines.csv (the path) and ranks.csv (of each
+    model under each regime). A record that `mtlirt import` left beside the table is copied as reading.json.
     """
     from mtlirt._parallel import check_jobs
     from mtlirt.cli.output import check_folder
@@ -89,16 +94,16 @@ def fit(
     if lam != "cv" and how["resume"] is not None:
         raise InputError("--resume goes with --lam cv: a fit at a given lam has nothing to resume")
     check_folder(out, force)
-    more: dict[str, Any] = {}
+    chosen: CVResult | None = None
     with talk(quiet, how["resume"]):
         table = read()
         if lam == "cv" and len(table.domains) > 1:
             chosen = cv_mtl(table, **how)
-            result, more = chosen.fit, curve(chosen)
+            result = chosen.fit
         else:
             result = fit_mtl(table, weight, solver=how["solver"])
             result.settings["seed"] = how["seed"]
-    report(result, out, quiet, more)
+        finish(result, table, out, quiet, chosen, read.log)
 
 
 @app.command()
@@ -203,5 +208,31 @@ def demo(out: Out = Path("mtlirt-demo"), force: Force = False, quiet: Quiet = Fa
 
     check_folder(out, force)
     with talk(quiet):
-        chosen = cv_mtl(demo_responses())
-    report(chosen.fit, out, quiet, curve(chosen))
+        responses = demo_responses()
+        chosen = cv_mtl(responses)
+        finish(chosen.fit, responses, out, quiet, chosen)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of fit, nrm or demo, or a saved fit.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write, .html.")] = Path("report.html"),
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """One html page about a fit, for people who decide: leaderboard, domains, models, items, and what is sure.
+
+    It takes the fit and what lies beside it: cv.csv, per_domain.csv, sines.csv, ranks.csv, checks.csv, reading.json.
+    """
+    from mtlirt.cli.output import check_table
+    from mtlirt.report import Evidence, facts, render
+    from mtlirt.report.page import write_page
+    from mtlirt.results.store import load
+
+    check_table(out, force, kinds=(".html",))
+    with talk(quiet):
+        fitted = load(folder / "fit" if (folder / "fit").is_dir() else folder)
+        page = render(facts(fitted, Evidence.read(folder)))
+        write_page(out, page)
+    if not quiet:
+        typer.echo(f"report of {len(fitted.models):,} models: {out} ({len(page.encode()) / 1e6:.1f} MB)")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mtlirt.cli.options import Force, How, Out, Quiet, Read, cross_validates, reads_answers, weight_of
-from mtlirt.cli.talk import curve, report, talk
+from mtlirt.cli.talk import finish, talk
 
 if TYPE_CHECKING:
     from mtlirt.models.settings import AnyFit
+    from mtlirt.selection.cv_result import CVResult
 
 
 class ModelName(StrEnum):
@@ -52,8 +53,8 @@ def nrm(
 
     Writes scores.csv, items.csv, options.csv (slopes and intercepts), information.csv (of each item, right or wrong and
     which wrong option), distractors.csv (wrong options that are the most probable ones somewhere), heterogeneity.csv,
-    trace.csv, summary.txt and the folder fit; for llm-nrm models.csv (sharpness, preferences for positions); and, where
-    lam is chosen by cross-validation, cv.csv and per_domain.csv.
+    checks.csv, trace.csv, summary.txt, report.html and the folder fit; for llm-nrm models.csv (sharpness, preferences
+    for positions); and, where lam is chosen by cross-validation, cv.csv, per_domain.csv, sines.csv and ranks.csv.
     """
     from mtlirt.cli.output import check_folder
     from mtlirt.errors import InputError
@@ -68,7 +69,7 @@ def nrm(
         raise InputError("--lam and --resume go with --model mtl-nrm")
     check_folder(out, force)
     result: AnyFit
-    more: dict[str, Any] = {}
+    chosen: CVResult | None = None
     with talk(quiet, how["resume"]):
         table = read()
         if model is ModelName.nrm:
@@ -78,7 +79,7 @@ def nrm(
             result = fit_llm_nrm(table, channel=channel.value, ridge=ridge, solver=reference)
         elif weight == "cv" and len(NominalSettings(channel=channel.value).prepare(table).domains) > 1:
             chosen = cv_mtl(table, model="nrm", channel=channel.value, ridge=ridge, **how)
-            result, more = chosen.fit, curve(chosen)
+            result = chosen.fit
         else:
             result = fit_mtl_nrm(table, weight, channel=channel.value, ridge=ridge, solver=how["solver"])
-    report(result, out, quiet, more)
+        finish(result, table, out, quiet, chosen, read.log)

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from mtlirt.data import Responses
 
 COLUMNS = ("model", "domain", "item", "score", "option", "probs", "logprobs", "key", "n_options", "trials")
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made if missing.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Read = Callable[[], Any]
 How = dict[str, Any]
 Command = Callable[..., None]
 CV_PANEL = "Cross-validation"
@@ -65,14 +67,31 @@ def _expand(name: str, options: list[inspect.Parameter], combine: Callable[..., 
     return decorate
 
 
-def _reader(responses: Path, domain_by: DomainBy | None, **columns: str) -> Read:
-    def read() -> Any:
+@dataclass(frozen=True)
+class Read:
+    """The table of answers that a command was given."""
+
+    path: Path
+    domains: str | None
+    columns: dict[str, Any]
+
+    def __call__(self) -> Responses:
+        """Read it."""
         from mtlirt.readers.tables import read_responses
 
-        named: dict[str, Any] = {name.removesuffix("_col"): column for name, column in columns.items()}
-        return read_responses(responses, domains=None if domain_by is None else domain_by.value, **named)
+        return read_responses(self.path, domains=self.domains, **self.columns)
 
-    return read
+    @property
+    def log(self) -> dict[str, Any] | None:
+        """The record that `mtlirt import` wrote beside the table, or None."""
+        from mtlirt.report.evidence import read_record
+
+        return read_record(self.path.with_suffix(".log.json"))
+
+
+def _reader(responses: Path, domain_by: DomainBy | None, **columns: str) -> Read:
+    named = {name.removesuffix("_col"): column for name, column in columns.items()}
+    return Read(responses, None if domain_by is None else domain_by.value, named)
 
 
 def _arguments(solver: SolverName, folds: int, seed: int, jobs: int, resume: Path | None) -> How:

@@ -30,11 +30,16 @@ FIT_FILES = (
     "gaps.csv",
     "cv.csv",
     "per_domain.csv",
+    "sines.csv",
+    "ranks.csv",
+    "checks.csv",
+    "reading.json",
     "options.csv",
     "information.csv",
     "distractors.csv",
     "models.csv",
     "summary.txt",
+    "report.html",
     "fit",
 )
 _DOTS_PER_INCH = 150
@@ -114,7 +119,7 @@ def write(folder: Path, files: Mapping[str, Content], stale: Collection[str] = (
 def check_table(path: Path, force: bool, kinds: tuple[str, ...] = _TABLES) -> None:
     """Raise InputError if `path` is no table's name, or is there already and `force` is not set."""
     if not path.name.endswith(kinds):
-        raise InputError(f"{path}: the table's name must end in {', '.join(kinds)}")
+        raise InputError(f"{path}: the name must end in {', '.join(kinds)}")
     try:
         taken = path.is_dir() or (path.exists() and not force)
     except OSError as error:

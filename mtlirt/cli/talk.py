@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from mtlirt.data import Responses
     from mtlirt.models.settings import AnyFit
     from mtlirt.selection.cv_result import CVResult
 
@@ -22,18 +23,22 @@ def say(result: object, out: Path, files: Iterable[str], quiet: bool) -> None:
         typer.echo(f"{result}\n\nResults are in {out}: {', '.join(files)}")
 
 
-def report(result: AnyFit, out: Path, quiet: bool, more: Mapping[str, Any]) -> None:
-    """Write all files of a fit, and `more`, and print its summary."""
+def finish(
+    result: AnyFit,
+    responses: Responses,
+    out: Path,
+    quiet: bool,
+    cv: CVResult | None = None,
+    log: dict[str, Any] | None = None,
+) -> None:
+    """Write all files of a fit with its report, and print its summary."""
     from mtlirt.cli.output import FIT_FILES, fit_files, write
+    from mtlirt.report import Evidence, facts, render
 
-    files = {**fit_files(result), **more}
+    evidence = Evidence.of(result, cv, responses, log)
+    files = {**fit_files(result), **evidence.files(), "report.html": render(facts(result, evidence))}
     write(out, files, stale=FIT_FILES)
     say(result.summary(), out, files, quiet)
-
-
-def curve(chosen: CVResult) -> dict[str, Any]:
-    """The files of a cross-validation that go with its fit."""
-    return {"cv.csv": chosen.table, "per_domain.csv": chosen.per_domain}
 
 
 @contextmanager

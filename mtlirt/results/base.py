@@ -16,6 +16,10 @@ from mtlirt.solvers.solution import Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from mtlirt.data import Responses
+    from mtlirt.readers.read_log import ReadLog
+    from mtlirt.selection.cv_result import CVResult
+
 
 @dataclass(frozen=True)
 class DataSummary:
@@ -159,6 +163,35 @@ class TraitFit:
         from mtlirt.results.store import save
 
         save(self, Path(folder))
+
+    def report(
+        self,
+        path: str | Path = "report.html",
+        *,
+        cv: CVResult | None = None,
+        responses: Responses | None = None,
+        log: ReadLog | None = None,
+    ) -> Path:
+        """Write one html page about the fit, which needs no network: verdict, leaderboard, domains, models, items.
+
+        Parameters
+        ----------
+        path : file to write; one that is there is replaced.
+        cv : the cross-validation that the fit comes from, for the path, the curve and the ranks under other regimes.
+        responses : the answers, for items that run against the general trait or repeat another.
+        log : the record of the import that made the answers.
+
+        Returns
+        -------
+        The path.
+
+        Raises
+        ------
+        InputError if `cv` or `responses` are of other answers, or the file cannot be written.
+        """
+        from mtlirt.report.page import write_report
+
+        return write_report(self, path, cv=cv, responses=responses, log=log)
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,93 @@
+// Drawings: a model's profile, an item's curves, the leading models.
+
+const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999"]; // Okabe and Ito
+
+function shape(tag, attributes, text) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function canvas(width, height, label) {
+  return shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+}
+
+const scale = (low, high, from, to) => (x) => from + ((x - low) / (high - low || 1)) * (to - from);
+
+function clip(text, width) { // to about so many pixels; the whole name stays in the title
+  const letters = [...text], most = Math.max(4, Math.floor(width / 6.8));
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}\u2026` : text;
+}
+
+function axis(svg, x, low, high, top, bottom, step = 1) {
+  for (let tick = Math.ceil(low / step) * step; tick <= high + 1e-9; tick += step) {
+    svg.append(shape("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: tick === 0 ? "zero" : "rule" }));
+    svg.append(shape("text", { x: x(tick), y: bottom + 16, class: "tick", "text-anchor": "middle" }, minus(String(tick))));
+  }
+}
+
+// Rows of a name, a dot with two standard errors, a value; and, behind, quantiles over all models.
+// rows: {name, value, se, spread (7 quantiles) or undefined, note}
+function dots(place, rows, { label, axisName }) {
+  const width = place.clientWidth, line = 24, top = 6, bottom = top + rows.length * line;
+  if (!width) return;
+  const names = Math.min(260, Math.round(width * 0.36)), values = 52;
+  const ends = rows.flatMap((r) => [...(r.spread ? [r.spread[0], r.spread[6]] : []),
+    ...(r.value === null ? [] : [r.value - 2 * (r.se || 0), r.value + 2 * (r.se || 0)])]).filter((v) => v !== null);
+  const low = Math.max(-8, Math.min(0, ...ends)), high = Math.min(8, Math.max(1, ...ends));
+  const x = scale(low, high, names + 12, width - values - 8);
+  const svg = canvas(width, bottom + 40, label);
+  axis(svg, x, low, high, top, bottom);
+  svg.append(shape("text", { x: x((low + high) / 2), y: bottom + 34, class: "tick", "text-anchor": "middle" }, axisName));
+  rows.forEach((r, k) => {
+    const y = top + (k + 0.5) * line, group = shape("g", {});
+    const bar = (from, to, kind) => group.append(shape("line", { x1: x(from), x2: x(to), y1: y, y2: y, class: kind }));
+    const name = shape("text", { x: names, y: y + 4, class: "name", "text-anchor": "end", direction: "ltr" });
+    name.append(shape("title", {}, r.name), shape("tspan", { "unicode-bidi": "isolate" }, clip(r.name, names)));
+    group.append(name);
+    if (r.spread && r.spread[0] !== null) {
+      bar(r.spread[0], r.spread[6], "span");
+      bar(r.spread[1], r.spread[5], "wide");
+      bar(r.spread[2], r.spread[4], "half");
+    }
+    if (r.value !== null) {
+      const out = (v) => Math.max(low, Math.min(high, v));
+      if (r.se) bar(out(r.value - 2 * r.se), out(r.value + 2 * r.se), "error");
+      group.append(shape("circle", { cx: x(out(r.value)), cy: y, r: 4.5, class: r.note ? "dot hollow" : "dot" }));
+    }
+    group.append(shape("text", { x: width - 2, y: y + 4, class: "value", "text-anchor": "end" }, r.value === null ? "none" : show(r.value, 2)));
+    const se = r.se ? `, standard error ${show(r.se, 2)}` : "";
+    group.append(shape("title", {}, `${r.name}: ${r.value === null ? "no trait" : show(r.value, 2)}${se}${r.note ? ` (${r.note})` : ""}`));
+    svg.append(group);
+  });
+  place.replaceChildren(svg);
+}
+
+// Probabilities by trait; curves: {name, at(theta), main}; band: the middle nine tenths of the models.
+function curves(place, list, { bound, band, label }) {
+  const width = Math.min(place.clientWidth, 640), height = 300;
+  if (!width) return;
+  const x = scale(-bound, bound, 44, width - 12), y = scale(0, 1, height - 44, 10);
+  const svg = canvas(width, height, label);
+  if (band[0] !== null) {
+    svg.append(shape("rect", { x: x(band[0]), y: y(1), width: Math.max(1, x(band[1]) - x(band[0])), height: y(0) - y(1), class: "band" }));
+  }
+  axis(svg, x, -bound, bound, y(1), y(0));
+  for (const p of [0, 0.5, 1]) {
+    svg.append(shape("line", { x1: x(-bound), x2: x(bound), y1: y(p), y2: y(p), class: "rule" }));
+    svg.append(shape("text", { x: 38, y: y(p) + 4, class: "tick", "text-anchor": "end" }, String(p)));
+  }
+  svg.append(shape("text", { x: x(0), y: height - 8, class: "tick", "text-anchor": "middle" }, "trait in the domain"));
+  list.forEach((curve) => {
+    const points = Array.from({ length: 121 }, (_, k) => {
+      const theta = -bound + (2 * bound * k) / 120;
+      return `${x(theta).toFixed(1)},${y(curve.at(theta)).toFixed(1)}`;
+    });
+    const path = shape("polyline", { points: points.join(" "), class: curve.main ? "curve main" : "curve" });
+    path.style.stroke = curve.colour;
+    path.append(shape("title", {}, curve.name));
+    svg.append(path);
+  });
+  place.replaceChildren(svg);
+}

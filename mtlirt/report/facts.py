@@ -1,0 +1,215 @@
+"""`facts`: everything a report says, as plain values. Numbers come from the fit's frames and are rounded here only."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mtlirt._version import __version__
+from mtlirt.report import words
+from mtlirt.report.evidence import GAINS, REGIMES, Evidence
+from mtlirt.report.pictures import pictures
+from mtlirt.report.reading import reading_facts
+from mtlirt.results.fit import Fit
+from mtlirt.results.nominal import NominalFit
+from mtlirt.results.tables import SCORE_COLUMNS
+
+TRAIT, SHARE, LOSS, COEFFICIENT, CORRELATION = 3, 4, 5, 3, 3  # digits
+_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+_FLAGS = ("all right", "all wrong", "flat", "at bound", "inverted", "duplicate")
+NO_CHECKS = "Inverted and repeated items are not known here: that takes the answers themselves."
+NO_CV = "No cross-validation lies beside this fit, so its pictures and the ranks under other regimes are left out."
+ONE_DOMAIN = "There is one domain: nothing is pooled, so there is no path, no curve and no comparison of domains."
+
+
+def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, Any]:
+    """Everything that a report of `fit` says, as plain values that `json` can write.
+
+    Parameters
+    ----------
+    fit : any fit.
+    evidence : what is known beside it; `Evidence.of` collects it.
+
+    Returns
+    -------
+    Dict with title, verdict (about, text), notes, summary (name, text), leaderboard (columns: name, label, kind,
+    digits, values), gaps, ranks, spread (quantiles of each domain's trait), heterogeneity, items, options (None for the
+    2PL), pictures (name, title, caption, svg), left_out (sentences), reading, settings, versions, method, references.
+
+    >>> import mtlirt
+    >>> fit = mtlirt.fit_mtl(mtlirt.datasets.demo(), 1.0)
+    >>> facts(fit)["verdict"][0]["about"]
+    'Who leads'
+    """
+    evidence = evidence or Evidence()
+    scores, items = fit.scores(se=True), item_facts(fit, evidence)
+    counts = {flag: sum(flag in each.split(", ") for each in items["flags"]) for flag in _FLAGS}
+    one = len(fit.domains) == 1
+    left_out = [ONE_DOMAIN] if one else ([NO_CV] if evidence.cv is None else [])
+    return {
+        "title": f"{len(fit.models):,} models, {len(fit.items):,} items, {len(fit.domains)} domains",
+        "verdict": words.verdict(fit, scores, evidence, counts),
+        "notes": list(fit.summary().notes),
+        "summary": [list(pair) for pair in fit.summary().facts],
+        "domains": list(fit.domains),
+        "leaderboard": score_columns(fit, scores),
+        "gaps": gap_facts(fit),
+        "ranks": rank_facts(fit, evidence),
+        "spread": [numbers(pd.Series(_quantiles(fit.theta[d])), TRAIT) for d in fit.domains],
+        "heterogeneity": domain_facts(fit, evidence),
+        "items": items,
+        "options": option_facts(fit) if isinstance(fit, NominalFit) else None,
+        "bound": float(fit.settings["C"]),
+        "pictures": [] if one else pictures(fit, evidence),
+        "left_out": left_out + ([] if evidence.checks is not None else [NO_CHECKS]),
+        "reading": None if evidence.reading is None else reading_facts(evidence.reading),
+        "settings": _settings(fit),
+        "versions": _versions(),
+        "method": words.method(fit),
+        "references": words.references(fit),
+    }
+
+
+def numbers(column: pd.Series | np.ndarray, digits: int) -> list[float | int | None]:
+    """Rounded values, whole ones as int, missing and infinite ones as None."""
+    values = pd.Series(column).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    rounded = np.round(values, digits)
+    return [_plain(x) for x in rounded.tolist()]
+
+
+def _plain(x: float) -> float | int | None:
+    if not math.isfinite(x):
+        return None
+    return int(x) if x == int(x) else x
+
+
+def _quantiles(trait: pd.Series) -> np.ndarray:
+    there = trait.dropna()
+    return there.quantile(list(_QUANTILES)).to_numpy() if len(there) else np.full(len(_QUANTILES), np.nan)
+
+
+def score_columns(fit: Fit | NominalFit, scores: pd.DataFrame) -> list[dict[str, Any]]:
+    """The columns of `fit.scores(se=True)` in its order; kind is name, rank, share, general, trait, se or text."""
+    kinds = {
+        "model": "name", "general": "general", "general_rank": "rank", "mean_score": "share", "mean_score_rank": "rank",
+        "borrowed": "text",
+    }  # fmt: skip
+    labels = {"general_rank": "rank", "mean_score": "mean score", "mean_score_rank": "its rank"}
+    traits = dict(
+        zip(scores.columns[len(SCORE_COLUMNS) : len(SCORE_COLUMNS) + len(fit.domains)], fit.domains, strict=True)
+    )
+    columns = []
+    for name in map(str, scores):
+        kind = "trait" if name in traits else kinds.get(name, "se")
+        text = kind in ("name", "text")
+        digits = {"share": SHARE, "rank": 0}.get(kind, TRAIT)
+        values = [str(x) for x in scores[name]] if text else numbers(scores[name], digits)
+        label = traits.get(name, labels.get(name, name))
+        columns.append({"name": name, "label": label, "kind": kind, "digits": digits, "values": values})
+    return columns
+
+
+def gap_facts(fit: Fit | NominalFit) -> dict[str, list[Any]]:
+    """Models without answers in a domain, by their positions: model, domain, kind."""
+    gaps = fit.gaps
+    return {
+        "model": fit.models.get_indexer(pd.Index(gaps["model"])).tolist(),
+        "domain": pd.Index(fit.domains).get_indexer(pd.Index(gaps["domain"])).tolist(),
+        "kind": [str(kind) for kind in gaps["kind"]],
+    }
+
+
+def rank_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, list[Any]] | None:
+    """Each model's rank under each regime, in the fit's order; None where it is not known."""
+    if evidence.ranks is None:
+        return None
+    ranks = evidence.ranks.drop_duplicates("model").set_index("model").reindex(fit.models)
+    return {name: numbers(ranks[name], 0) for name in REGIMES}
+
+
+def domain_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, list[Any]]:
+    """The heterogeneity table, most odd first, with the mean score and, where known, the gains by pooling."""
+    table = fit.heterogeneity()
+    out: dict[str, list[Any]] = {
+        "domain": [str(d) for d in table["domain"]],
+        "n_items": numbers(table["n_items"], 0),
+        "sine": numbers(table["sine"], SHARE),
+        "rho": numbers(table["rho"], CORRELATION),
+        "fused": [bool(x) for x in table["fused"]],
+        "mean_score": numbers(fit.data.mean_score.mean()[list(table["domain"])], SHARE),
+    }
+    if evidence.per_domain is not None:
+        gains = evidence.per_domain.set_index("domain").reindex(table["domain"])
+        for name in GAINS:
+            out[name] = numbers(gains[name], LOSS)
+    return out
+
+
+def item_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, Any]:
+    """Columns of the items, their domains as positions; flags are joined by commas."""
+    items = fit.items
+    out: dict[str, Any] = {
+        "domain": pd.Index(fit.domains).get_indexer(pd.Index(items["domain"])).tolist(),
+        "item": [str(x) for x in items["item"]],
+        "n_answers": numbers(items["n_answers"], 0),
+        "mean_score": numbers(items["mean_score"], SHARE),
+    }
+    flags: dict[str, np.ndarray] = {flag: (items["flag"] == flag).to_numpy() for flag in ("all right", "all wrong")}
+    if isinstance(fit, Fit):
+        out |= {name: numbers(items[name], COEFFICIENT) for name in ("a", "d", "b")}
+        flags["flat"] = (items["a"] == 0).to_numpy()
+        flags["at bound"] = (items["at_bound"] & (items["a"] > 0)).to_numpy()
+    else:
+        out |= {"key": [str(x) for x in items["key"]], "n_options": numbers(items["n_options"], 0)}
+    if evidence.checks is not None:
+        checks = _of_items(evidence.checks, items)
+        out["correlation"] = numbers(checks["correlation"], CORRELATION)
+        same_as = checks["same_as"].fillna("").to_numpy(dtype=str)
+        flags["inverted"], flags["duplicate"] = checks["inverted"].fillna(False).to_numpy(dtype=bool), same_as != ""
+        out["same_as"] = [[int(j), str(same_as[j])] for j in np.flatnonzero(same_as != "")]
+    held = [flag for flag in _FLAGS if flag in flags]
+    out["flags"] = [", ".join(flag for flag in held if flags[flag][j]) for j in range(len(items))]
+    return out
+
+
+def _of_items(checks: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the checks in the order of the items."""
+    keyed = checks.drop_duplicates(["domain", "item"]).set_index(["domain", "item"])
+    return keyed.reindex(pd.MultiIndex.from_frame(items[["domain", "item"]])).reset_index()
+
+
+def option_facts(fit: NominalFit) -> dict[str, Any]:
+    """Options, item after item: first (where each item's begin), option, a, c, right, share."""
+    options, counts = fit.options, fit.items["n_options"].to_numpy()
+    return {
+        "first": np.concatenate([[0], np.cumsum(counts)]).tolist(),
+        "option": [str(x) for x in options["option"]],
+        "a": numbers(options["a"], COEFFICIENT),
+        "c": numbers(options["c"], COEFFICIENT),
+        "right": [int(x) for x in options["right"]],
+        "share": numbers(options["share"], CORRELATION),
+    }
+
+
+def _settings(fit: Fit | NominalFit) -> list[list[str]]:
+    told = {"lam": fit.lam, **fit.settings}
+    pairs = [[name, _text(value)] for name, value in told.items() if name != "chosen"]
+    return [*pairs, ["fingerprint of the answers", fit.data.fingerprint]]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _versions() -> list[list[str]]:
+    packages = [[name, version(name)] for name in ("numpy", "scipy", "pandas")]
+    return [["mtlirt", __version__], ["python", platform.python_version()], *packages]

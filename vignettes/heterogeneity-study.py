@@ -18,7 +18,7 @@ import pandas as pd
 import mtlirt
 from mtlirt import HeterogeneityDesign
 
-KEPT = Path(__file__).resolve().with_suffix("")
+KEPT = Path(os.environ.get("VIGNETTE_KEPT") or Path(__file__).resolve().with_suffix(""))
 FULL = bool(os.environ.get("VIGNETTE_FULL"))
 WORK = Path(os.environ.get("VIGNETTE_WORK") or tempfile.mkdtemp())
 H0S, JOBS = ((0.1, 0.2, 0.3, 0.4, 0.5), 2) if FULL else ((0.1, 0.5), 1)

@@ -18,7 +18,7 @@ import pandas as pd
 
 import mtlirt
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("MTLIRT_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 if not DATA.is_dir():
     print(f"skipped: the answers are not there ({DATA})")
     sys.exit()

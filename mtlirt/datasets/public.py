@@ -24,15 +24,15 @@ from mtlirt.readers.tables import read_responses
 def fetch(name: str, *, models: Collection[str] | None = None, tasks: Collection[str] | None = None) -> Responses:
     """Answers that others have published. Nothing of them is in this package: they are downloaded when asked for.
 
-    mmlu_pro : 29 models x 12,032 items in 14 domains, with chosen options and keys. Apache-2.0, from GitHub
-        TIGER-AI-Lab/MMLU-Pro, eval_results.
-    lawbench : 51 models x 1,500 items in 3 domains, with chosen options and keys; a text that names several options or
-        none counts as wrong. Apache-2.0, from GitHub open-compass/LawBench.
-    swebench_verified : 134 agents x 500 items. MIT, from GitHub dariakryvosheieva/agent-psychometrics.
-    terminalbench : 112 agents x 89 items. MIT, from the same.
-    open_llm_leaderboard_v1, open_llm_leaderboard_v2 : thousands of models, 6 benchmarks each. From the Hugging Face
-        Hub, open-llm-leaderboard-old and open-llm-leaderboard (in part gated); what licence holds is said there and by
-        the benchmarks. Needs the extra: pip install 'mtlirt[hub]'.
+    * mmlu_pro: 29 models x 12,032 items in 14 domains, with chosen options and keys. Apache-2.0, from GitHub
+      TIGER-AI-Lab/MMLU-Pro, eval_results.
+    * lawbench: 51 models x 1,500 items in 3 domains, with chosen options and keys; a text that names several options or
+      none counts as wrong. Apache-2.0, from GitHub open-compass/LawBench.
+    * swebench_verified: 134 agents x 500 items. MIT, from GitHub dariakryvosheieva/agent-psychometrics.
+    * terminalbench: 112 agents x 89 items. MIT, from the same.
+    * open_llm_leaderboard_v1, open_llm_leaderboard_v2: thousands of models, 6 benchmarks each. From the Hugging Face
+      Hub, open-llm-leaderboard-old and open-llm-leaderboard (in part gated); what licence holds is said there and by
+      the benchmarks. Needs the extra: pip install 'mtlirt[hub]'.
 
     Parameters
     ----------

@@ -211,6 +211,11 @@ def fit_mtl_nrm(
     -------
     NominalFit.
 
+    Convergence
+    -----------
+    As for `fit_nrm` within each domain, and as for `fit_mtl` between them: the objective never rises, `fit.status` says
+    how it ended, and several starts may lead to several minima.
+
     Raises
     ------
     InputError for arguments or answers that cannot be used; FitError with on_fail="raise".

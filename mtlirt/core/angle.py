@@ -31,6 +31,9 @@ class LineMedian:
     value : the (weighted) sum of sines.
     vertex : index of the given line it coincides with, or None.
     unique : False where other lines do as well: for two lines of equal weight every one of them is a minimum.
+
+    >>> round(line_median(np.array([[1.0, -1.0], [-1.0, 1.0]])).value, 6)
+    0.0
     """
 
     line: np.ndarray

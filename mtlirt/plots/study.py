@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.errors import InputError
-from mtlirt.plots.style import COLOURS, new_axes
+from mtlirt.plots.style import COLOURS, legend_above, new_axes
 from mtlirt.simulation.study import GENERAL
 from mtlirt.simulation.summary import check_measure, varying_fields
 
@@ -50,7 +50,17 @@ def study_general(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
 
 def study_domains(study: pd.DataFrame, *, measure: str = "error", ax: Axes | None = None) -> Axes:
     """Box plots over domains of each domain's error, averaged over replications, a box for each design and estimator
-    (figure 6). Arguments, result and errors as for `study_general`."""
+    (figure 6). Arguments, result and errors as for `study_general`.
+
+    >>> import matplotlib, tempfile
+    >>> matplotlib.use("agg")
+    >>> from mtlirt import HeterogeneityDesign, run_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     designs = [HeterogeneityDesign(h0=0.1, N=20, sizes=(10,))]
+    ...     study = run_study(designs, out=folder, reps=2, estimators=["pooled"])
+    >>> study_domains(study).get_ylabel()
+    'error, domain traits'
+    """
     check_measure(study, measure)
     rows = study[study["domain"].notna() & (study["domain"] != GENERAL)]
     means = rows.groupby(["design", "estimator", "domain"], sort=False)[measure].mean().reset_index()
@@ -84,5 +94,5 @@ def _boxes(rows: pd.DataFrame, study: pd.DataFrame, measure: str, traits: str, a
     ax.set_xticks(np.arange(len(designs)), designs.astype(str).agg(", ".join, axis=1))
     ax.set_xlabel(", ".join(fields))
     ax.set_ylabel(f"{measure.replace('_', ' ')}, {traits}")
-    ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
+    legend_above(ax, 4)
     return ax

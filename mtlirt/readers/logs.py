@@ -90,7 +90,17 @@ def read_logs(
     InputError that lists every file and line that cannot be read, files of several kinds, several metrics or filters
     to choose from, two models of one name, models that took different versions of a test.
 
-    >>> responses, log = read_logs("logs/", metric="acc")  # doctest: +SKIP
+    >>> import json, pathlib, tempfile
+    >>> row = {"doc_id": 0, "doc": {"question": "1 + 1?"}, "target": "2", "metrics": ["acc"], "acc": 1.0}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "samples_sums_2024-05-06T07-08-09.123456.jsonl"
+    ...     _ = path.write_text(json.dumps(row))
+    ...     responses, log = read_logs(folder, model="org/model")
+    >>> responses
+    Responses: 1 models x 1 items in 1 domains, 1 answers (0.0% missing)
+    >>> print(log)
+    read 1 lm-eval: 1 answers of 1 models
+    scores: sums: acc
     """
     one_of("format", format, ("auto", *detect.FORMATS))
     one_of("domain_by", domain_by, DOMAIN_BY)

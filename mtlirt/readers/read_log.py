@@ -28,6 +28,15 @@ class ReadLog:
         found, n_stated, n_found, verdict ("confirmed", "differs", or "not confirmed" where rows are missing).
     missing : frame of the models' gaps by domain: model, domain, n_items, n_answers, share_missing.
     warnings : sentences.
+
+    >>> from mtlirt import read_logs
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (pathlib.Path(folder) / "answers.csv").write_text("model,item,score\\nx,q1,1\\ny,q1,0\\n")
+    ...     _, log = read_logs(folder)
+    >>> log.files[["format", "rows", "used"]]
+      format  rows  used
+    0  table     2  True
     """
 
     files: pd.DataFrame

@@ -51,6 +51,13 @@ def read_responses(
     ------
     InputError, which begins with the file's name, for a file that is missing, empty or no table, and for all that
     `Responses.from_long` and `from_wide` refuse.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "answers.csv"
+    ...     _ = path.write_text("llm,item,score\\nx,q1,1\\ny,q1,0\\n")
+    ...     read_responses(path, model="llm")
+    Responses: 2 models x 1 items in 1 domains, 2 answers (0.0% missing)
     """
     path = Path(path)
     columns = {

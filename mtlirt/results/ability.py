@@ -47,6 +47,13 @@ def score_nrm(fit: NominalFit, responses: Responses, *, use: Use = "all") -> pd.
     InputError for fits with several traits, items that were not fitted or have another key, or models without options.
 
     Source: LLM-NRM paper, "Ability Estimation from Incorrect Responses" and table 3.
+
+    >>> from mtlirt import LLMNRMDesign, fit_nrm, simulate_llm_nrm
+    >>> answers = simulate_llm_nrm(LLMNRMDesign(N=20, J=30), seed=1).responses
+    >>> fit = fit_nrm(answers)
+    >>> scores = score_nrm(fit, answers, use="incorrect")
+    >>> bool(scores["theta"].corr(fit.general.reset_index(drop=True), method="spearman") > 0)
+    True
     """
     one_of("use", use, ("all", "binary", "incorrect"))
     if not isinstance(fit, NominalFit):

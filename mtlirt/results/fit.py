@@ -41,6 +41,13 @@ class Fit(TraitFit):
     weights, penalty_weights : Series over domains.
     coupling : how a model's traits hang together, for `score`.
     data : DataSummary.
+
+    >>> from mtlirt import HeterogeneityDesign, fit_mtl, simulate
+    >>> fit = fit_mtl(simulate(HeterogeneityDesign(h0=0.2, N=30, sizes=(10,), per_size=2), seed=1).responses, lam=1.0)
+    >>> fit.theta.shape, list(fit.scores().columns[:4])
+    ((30, 2), ['model', 'general', 'general_rank', 'mean_score'])
+    >>> fit.converged
+    True
     """
 
     @property

@@ -35,6 +35,13 @@ class NominalFit(TraitFit):
         answered items: the information of one drawn option, not of a whole vector of probabilities.
     model_parameters : frame with model, theta, s, and delta and rho by position, of the LLM-NRM, else None.
     gate : its "w0" and "kappa", or None.
+
+    >>> from mtlirt import LLMNRMDesign, fit_nrm, simulate_llm_nrm
+    >>> fit = fit_nrm(simulate_llm_nrm(LLMNRMDesign(N=20, J=15), seed=1).responses)
+    >>> item = fit.items.iloc[0]
+    >>> curves = fit.curves(item["domain"], item["item"])
+    >>> bool((abs(curves.sum(axis=1) - 1) < 1e-9).all())
+    True
     """
 
     options: pd.DataFrame

@@ -60,6 +60,14 @@ def load(folder: str | Path) -> Fit | NominalFit:
     Raises
     ------
     InputError if the folder is missing or damaged, or was saved in another format.
+
+    >>> import tempfile
+    >>> from mtlirt import HeterogeneityDesign, fit_mtl, simulate
+    >>> fit = fit_mtl(simulate(HeterogeneityDesign(h0=0.2, N=30, sizes=(10,), per_size=2), seed=1).responses, lam=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit.save(f"{folder}/fit")
+    ...     load(f"{folder}/fit").theta.equals(fit.theta)
+    True
     """
     folder = Path(folder)
     try:

@@ -31,6 +31,11 @@ class PoolingComparison:
 
     cv : the cross-validation it rests on.
     top : how many leading models `top_shared` looks at.
+
+    >>> from mtlirt import HeterogeneityDesign, compare_pooling, simulate
+    >>> answers = simulate(HeterogeneityDesign(h0=0.2, N=30, sizes=(10,), per_size=2), seed=1).responses
+    >>> compare_pooling(answers, lams=[1.0]).ranks.columns.tolist()
+    ['separate', 'chosen', 'complete', 'mean_score']
     """
 
     cv: CVResult

@@ -86,6 +86,11 @@ class CVResult:
     path : `Path` of all answers at the same lams.
     notes : sentences about answers and fits that were left out.
     settings : how it was done.
+
+    >>> from mtlirt import HeterogeneityDesign, cv_mtl, simulate
+    >>> cv = cv_mtl(simulate(HeterogeneityDesign(h0=0.2, N=30, sizes=(10,), per_size=2), seed=1).responses, lams=[1.0])
+    >>> cv.lams, cv.fit.lam == cv.lam_min
+    (array([inf,  1.,  0.]), True)
     """
 
     losses: np.ndarray

@@ -42,6 +42,11 @@ class Path:
     fits : tuple of `Fit`, in the order of the table.
     seconds : what each took.
     starts : "pooled" or "separate" for each, the end from which it was reached.
+
+    >>> from mtlirt import HeterogeneityDesign, lambda_path, simulate
+    >>> answers = simulate(HeterogeneityDesign(h0=0.2, N=30, sizes=(10,), per_size=2), seed=1).responses
+    >>> lambda_path(answers, lams=[1.0]).sines.shape
+    (3, 2)
     """
 
     fits: tuple[AnyFit, ...]

@@ -42,7 +42,12 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """responses : the answers.  truth : what they were drawn from."""
+    """responses : the answers.  truth : what they were drawn from.
+
+    >>> from mtlirt import HeterogeneityDesign
+    >>> simulate(HeterogeneityDesign(h0=0.2, N=30, per_size=1), seed=1).truth.theta.shape
+    (30, 6)
+    """
 
     responses: Responses
     truth: Truth

@@ -43,6 +43,9 @@ class LLMNRMDesign:
     Raises
     ------
     InputError for values outside these ranges.
+
+    >>> LLMNRMDesign(N=20, J=15).options
+    (2, 10)
     """
 
     N: int = 100

@@ -73,6 +73,14 @@ def rates_table(study: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Raises
     ------
     InputError if the study has no three designs to lay a slope through, or lacks an estimator.
+
+    >>> import tempfile
+    >>> from mtlirt import rates_designs, run_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     designs = rates_designs(sizes=(20, 30, 40), h0=(0.0,), size=20, n_domains=2)
+    ...     study = run_study(designs, out=folder, reps=2, estimators=["separate", "pooled"])
+    >>> rates_table(study).groupby("estimator")["theory"].first()["separate"]
+    np.float64(-0.5)
     """
     number("level", level, 0.01, 0.9999)
     other = set(varying_fields(study)) - {"N", "h0", "sizes"} if len(study) else set()

@@ -33,6 +33,16 @@ def study_table(
     Raises
     ------
     InputError if the measure or the estimator is not in the study.
+
+    >>> import tempfile
+    >>> from mtlirt import HeterogeneityDesign, run_study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     designs = [HeterogeneityDesign(h0=0.1, N=20, sizes=(10,))]
+    ...     study = run_study(designs, out=folder, reps=2, estimators=["pooled", "mean_score"])
+    >>> study_table(study, against="pooled")[["estimator", "trait", "replications"]].head(2)
+        estimator    trait  replications
+    0      pooled  general             2
+    1  mean_score  general             2
     """
     check_measure(study, measure)
     number("level", level, 0.01, 0.9999)

@@ -150,7 +150,8 @@ def test_items_to_trace(results):
 def test_options_to_trace(results):
     fit = results["nominal"]()
     best = fit.information().query("domain == 'odd'").nlargest(1, "nominal")["item"].item()
-    assert fit.plot("trace", domain="odd", ax=Figure().subplots()).get_title() == f"odd, {best}"
+    ax = fit.plot("trace", domain="odd", ax=Figure().subplots())
+    assert ax.get_legend().get_title().get_text() == f"{best} (odd)"
 
 
 def test_profile_of_the_best_model_if_none_is_named(results):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mtlirt.plots.style import BLUE, GREY, ORANGE, fit_rows, need, row_axes
+from mtlirt.plots.style import BLUE, GREY, ORANGE, fit_rows, legend_above, need, row_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,6 +141,6 @@ def heterogeneity(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         ax.annotate("fused", (0, row), (3, 0), textcoords="offset points", va="center", color="#555555")
     ax.set_xlim(min(0.0, table["rho"].min()), 1)
     ax.set_xlabel("sine, rho")
-    ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    legend_above(ax, 2)
     fit_rows(ax, len(table), [*ax.get_yticklabels(), *ax.texts])
     return ax

@@ -11,7 +11,19 @@ from scipy.special import expit, softmax
 from mtlirt._arguments import one_of
 from mtlirt.core.distractors import information_split
 from mtlirt.errors import InputError
-from mtlirt.plots.style import BLUE, COLOURS, NAMED, ORANGE, PALE, TRAIT, VERMILLION, need, new_axes, short
+from mtlirt.plots.style import (
+    BLUE,
+    COLOURS,
+    NAMED,
+    ORANGE,
+    PALE,
+    TRAIT,
+    VERMILLION,
+    legend_above,
+    need,
+    new_axes,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,14 +74,14 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     if options:
         probabilities = softmax(np.multiply.outer(_THETA, coef["a"].to_numpy()) + coef["c"].to_numpy(), axis=1)
         _option_lines(ax, probabilities, coef)
-        ax.set_title(", ".join(short(x) for x in items.iloc[0]), fontsize=10)
+        legend_above(ax, 5, title=_label(*items.iloc[0]))
     else:
         probabilities = expit(np.multiply.outer(_THETA, coef["a"].to_numpy()) + coef["d"].to_numpy())
         for k, (domain, item) in enumerate(items.itertuples(index=False)):
             line = _LINES[k % len(_LINES)]
             ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=line, label=_label(domain, item))
+        legend_above(ax, 2)
     ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
-    _legend_beside(ax)
     return ax
 
 
@@ -108,17 +120,17 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
     if _has_options("information", coef):
         binary, wrong = _option_information(coef)
         ax = new_axes(ax)
-        areas = ax.stackplot(
+        ax.stackplot(
             _THETA, binary, wrong, labels=["right or wrong", "added by options"], colors=[BLUE, ORANGE], linewidth=0
         )
-        ax.legend(handles=areas[::-1], frameon=False, fontsize=8, loc="upper right")
+        legend_above(ax, 2)
     else:
         curves = _information_curves(coef, by)
         ax = new_axes(ax)
         for k, label in enumerate(curves.columns):
             look = {"color": COLOURS[k], "label": label, "zorder": 3} if k < NAMED else {"color": PALE}
             ax.plot(_THETA, curves.iloc[:, k], **look)
-        _legend_beside(ax)
+        legend_above(ax, 2)
     ax.set(xlabel=TRAIT, ylabel="information")
     ax.set_ylim(bottom=0)
     return ax
@@ -160,9 +172,7 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         alpha = 0.3 if many and marker == "o" else 0.8
         ax.plot(rows["d"], rows["a"], marker, color=colour, markersize=3, alpha=alpha, rasterized=many, label=label)
     ax.set(xlabel="intercept d", ylabel="slope a")
-    legend = ax.legend(
-        frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, markerscale=2
-    )
+    legend = legend_above(ax, 3)
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set_alpha(1)
@@ -209,10 +219,6 @@ def _option_information(coef: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 def _label(domain: str, item: str) -> str:
     return f"{short(item, 24)} ({short(domain, 24)})"
-
-
-def _legend_beside(ax: Axes) -> None:
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _has_options(plot: str, coef: object) -> bool:

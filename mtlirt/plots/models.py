@@ -19,6 +19,7 @@ from mtlirt.plots.style import (
     TRAIT,
     VERMILLION,
     fit_rows,
+    legend_above,
     need_traits,
     new_axes,
     row_axes,
@@ -81,7 +82,7 @@ def profile(scores: pd.DataFrame, model: str | Sequence[str], *, ax: Axes | None
     for k, name in enumerate(models):
         ax.plot(theta.loc[name], rows, _MARKERS[k], color=COLOURS[k], markersize=5, label=short(name), zorder=3)
     ax.set_xlabel(TRAIT)
-    ax.legend(frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    legend_above(ax, 2)
     fit_rows(ax, len(domains), ax.get_yticklabels())
     return ax
 

@@ -10,7 +10,7 @@ import pandas as pd
 from mtlirt._arguments import penalty_weight
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import BLUE, COLOURS, NAMED, PALE, VERMILLION, need, need_traits, new_axes
+from mtlirt.plots.style import BLUE, COLOURS, NAMED, PALE, VERMILLION, legend_above, need, need_traits, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _END = 0.12  # of the width of the finite values: the way from there to infinity and to 0
 _LEAST_END = 0.15  # decades: the same for a single value
 _FEW_DECADES = 3.0  # up to which 2 and 5 are marked besides 1
+_COUNTS = 0.05  # of the Axes' height, which the numbers of fused domains take above it
 _CURVE = ("lam", "mean", "se", "n_fused")
 
 
@@ -127,7 +128,7 @@ def cv(
     )
     if best != largest:
         ax.axvline(x[largest], color="black", linestyle=":", linewidth=1.4, label=pooling)
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.06), borderaxespad=0, fontsize=8)
+    legend_above(ax, 1, lift=_COUNTS)
     for place, n in zip(x, table["n_fused"], strict=True):
         ax.annotate(f"{n}", (place, 1), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
                     ha="center", fontsize=7)  # fmt: skip

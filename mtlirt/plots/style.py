@@ -11,6 +11,7 @@ from mtlirt.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
     from matplotlib.text import Text
 
 # Okabe and Ito's colours, told apart by colour-blind readers
@@ -46,6 +47,22 @@ def row_axes(ax: Axes | None, names: Sequence[Hashable]) -> Axes:
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def legend_above(ax: Axes, columns: int, title: str | None = None, lift: float = 0.0) -> Legend:
+    """A legend above the Axes, where it covers nothing; `lift` as a share of the Axes' height."""
+    place = (0, 1 + lift)
+    return ax.legend(
+        frameon=False,
+        fontsize=8,
+        ncols=columns,
+        loc="lower left",
+        bbox_to_anchor=place,
+        borderaxespad=0.3,
+        title=title,
+        title_fontsize=9,
+        alignment="left",
+    )
 
 
 def fit_rows(ax: Axes, rows: int, texts: Iterable[Text]) -> None:

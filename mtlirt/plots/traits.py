@@ -10,7 +10,7 @@ import pandas as pd
 
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import COLOURS, MAP, fit_rows, need_traits, new_axes, short
+from mtlirt.plots.style import COLOURS, MAP, fit_rows, legend_above, need_traits, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,7 +177,7 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
         label="general trait",
         linestyle="none",
     )
-    ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    legend_above(ax, 3)
     for axis, word, share in zip((ax.xaxis, ax.yaxis), ("first", "second"), found.shares, strict=True):
         axis.set_label_text(f"{word} component ({100 * share:.0f} % of the variance)")
     ax.margins(0.1)

@@ -36,9 +36,11 @@ def finish(
     from mtlirt.report import Evidence, facts, render
 
     evidence = Evidence.of(result, cv, responses, log)
-    files = {**fit_files(result), **evidence.files(), "report.html": render(facts(result, evidence))}
+    files = {**fit_files(result), **evidence.files()}
     write(out, files, stale=FIT_FILES)
-    say(result.summary(), out, files, quiet)
+    page = {"report.html": render(facts(result, evidence))}  # the results are safe before it is made
+    write(out, page)
+    say(result.summary(), out, [*files, *page], quiet)
 
 
 @contextmanager

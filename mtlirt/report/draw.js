@@ -15,15 +15,22 @@ function canvas(width, height, label) {
 
 const scale = (low, high, from, to) => (x) => from + ((x - low) / (high - low || 1)) * (to - from);
 
-function clip(text, width) { // to about so many pixels; the whole name stays in the title
-  const letters = [...text], most = Math.max(4, Math.floor(width / 6.8));
-  return letters.length > most ? `${letters.slice(0, most - 1).join("")}\u2026` : text;
+const ruler = document.createElement("canvas").getContext("2d");
+function clip(text, width) { // to so many pixels; the whole name stays in the title
+  ruler.font = `12.5px ${getComputedStyle(document.body).fontFamily}`;
+  const fits = (t) => ruler.measureText(t).width <= width;
+  if (fits(text)) return text;
+  const letters = [...text].slice(0, 120);
+  while (letters.length > 1 && !fits(`${letters.join("")}\u2026`)) letters.pop();
+  return `${letters.join("")}\u2026`;
 }
 
-function axis(svg, x, low, high, top, bottom, step = 1) {
-  for (let tick = Math.ceil(low / step) * step; tick <= high + 1e-9; tick += step) {
-    svg.append(shape("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: tick === 0 ? "zero" : "rule" }));
-    svg.append(shape("text", { x: x(tick), y: bottom + 16, class: "tick", "text-anchor": "middle" }, minus(String(tick))));
+function axis(svg, x, low, high, top, bottom) {
+  const step = [0.1, 0.2, 0.5, 1, 2].find((s) => (high - low) / s <= 8) || 5;
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k += 1) {
+    const at = x(k * step), text = minus(String(Number((k * step).toFixed(1))));
+    svg.append(shape("line", { x1: at, x2: at, y1: top, y2: bottom, class: k === 0 ? "zero" : "rule" }));
+    svg.append(shape("text", { x: at, y: bottom + 16, class: "tick", "text-anchor": "middle" }, text));
   }
 }
 
@@ -35,7 +42,7 @@ function dots(place, rows, { label, axisName }) {
   const names = Math.min(260, Math.round(width * 0.36)), values = 52;
   const ends = rows.flatMap((r) => [...(r.spread ? [r.spread[0], r.spread[6]] : []),
     ...(r.value === null ? [] : [r.value - 2 * (r.se || 0), r.value + 2 * (r.se || 0)])]).filter((v) => v !== null);
-  const low = Math.max(-8, Math.min(0, ...ends)), high = Math.min(8, Math.max(1, ...ends));
+  const low = Math.max(-8, Math.min(...ends)), high = Math.min(8, Math.max(...ends, low + 1));
   const x = scale(low, high, names + 12, width - values - 8);
   const svg = canvas(width, bottom + 40, label);
   axis(svg, x, low, high, top, bottom);

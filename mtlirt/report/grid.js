@@ -2,9 +2,9 @@
 // A table of any length: only the rows in view are in the document. Texts are set with textContent, never as markup.
 
 const minus = (text) => text.replace("-", "\u2212");
+const whole = new Intl.NumberFormat("en-US");
 const show = (value, digits) =>
-  value === null || value === undefined ? "\u2013" : minus(value.toLocaleString("en-US", {
-    minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: digits === 0 }));
+  value === null || value === undefined ? "\u2013" : minus(digits ? value.toFixed(digits) : whole.format(value));
 const fold = (text) => text.normalize("NFKC").toLowerCase();
 
 function make(tag, attributes = {}, ...children) {

@@ -53,7 +53,7 @@ function boardColumn(column) {
   const { values, kind, digits, label } = column;
   const numeric = kind !== "name" && kind !== "text";
   return { label: kind === "se" ? "se" : label, title: column.name, values, numeric,
-    width: { name: 240, text: 200, rank: 80, trait: 104, share: 80, general: 88, se: 62 }[kind],
+    width: { name: 240, text: 200, rank: 80, trait: 108, share: 80, general: 88, se: 62 }[kind],
     first: kind === "rank" || !numeric ? 1 : -1,
     text: numeric ? (i) => show(values[i], kind === "trait" || kind === "general" || kind === "se" ? 2 : Math.min(digits, 3)) : (i) => values[i],
     paint: kind === "trait" || kind === "general" ? (i) => tint(values[i]) : null };
@@ -102,8 +102,8 @@ byId("csv-all").addEventListener("click", () => download(models.map((_, i) => i)
 
 const steps = [...STEPS.keys()];
 byId("legend").append("trait, in standard deviations: ",
-  ...steps.map((k) => make("span", { class: `low${4 - k}` }, `\u2264 ${show(-STEPS[3 - k], 2)}`)),
-  make("span", {}, "0"), ...steps.map((k) => make("span", { class: `high${k + 1}` }, `\u2265 ${show(STEPS[k], 2)}`)));
+  ...steps.map((k) => make("span", { class: `low${4 - k}` }, `\u2264 ${minus(String(-STEPS[3 - k]))}`)),
+  make("span", {}, "0"), ...steps.map((k) => make("span", { class: `high${k + 1}` }, `\u2265 ${STEPS[k]}`)));
 
 // Models -------------------------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ filterItems();
 function curvesOf(j) {
   if (!data.options) {
     const a = items.a[j], d = items.d[j];
-    return [{ name: "right", main: true, colour: COLOURS[0], at: (theta) => 1 / (1 + Math.exp(-(a * theta + d))) }];
+    return [{ name: "right", main: true, colour: "var(--accent)", at: (theta) => 1 / (1 + Math.exp(-(a * theta + d))) }];
   }
   const o = data.options, all = [];
   for (let k = o.first[j]; k < o.first[j + 1]; k += 1) all.push(k);

@@ -6,20 +6,21 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from mtlirt.errors import InputError
 from mtlirt.report.evidence import Evidence
 from mtlirt.results.base import TraitFit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    Draw = Callable[[Axes], object]
+Draw = Callable[["Axes"], object]
 
 _WIDTH, _HEIGHT = 7.6, 4.6  # inches
 _ROW, _ROWS_ABOVE = 0.17, 1.4  # inches that a row of names takes, and what stands above and below the rows
+_CELL, _BESIDE = 0.15, 2.0  # inches that a domain takes in the square of correlations, and what its names take
 _TAG, _ID = re.compile(r"<[^>]*>"), re.compile(r' id="|href="#|url\(#')
 _LOOK = {
     "svg.fonttype": "none",
@@ -31,51 +32,85 @@ _LOOK = {
 }
 
 
+@dataclass(frozen=True)
+class _Picture:
+    name: str
+    title: str
+    caption: str
+    draw: Draw
+    width: float = _WIDTH
+    height: float = _HEIGHT
+
+    def facts(self) -> dict[str, Any]:
+        """The picture as svg, or why it cannot be drawn."""
+        try:
+            drawn, said = svg(self.name, self.draw, self.width, self.height), self.caption
+        except InputError as error:
+            drawn, said = None, f"Left out: {error}."
+        return {"name": self.name, "title": self.title, "caption": said, "svg": drawn}
+
+
 def pictures(fit: TraitFit, evidence: Evidence) -> list[dict[str, Any]]:
-    """Pictures that can be drawn from what is known: name, title, caption and svg of each."""
+    """Pictures of what is known: name, title, caption and svg of each; svg is None, and the caption says why, where it
+    cannot be drawn."""
+    drawn = [] if fit.fused.all() else _of_domains(fit)
+    return [picture.facts() for picture in (*drawn, *_of_selection(fit, evidence))]
+
+
+def _of_domains(fit: TraitFit) -> list[_Picture]:
     from mtlirt import plots
 
-    drawn, rows = [], max(3.0, _ROWS_ABOVE + _ROW * len(fit.domains))
-    if not fit.fused.all():
-        caption = (
+    table, T = fit.heterogeneity(), len(fit.domains)
+    side = max(_HEIGHT, _BESIDE + _CELL * T)
+    return [
+        _Picture(
+            "correlation",
+            "How alike the domains rank the models",
             "Correlations between the domains' traits over models, similar domains side by side. A domain that differs "
-            "from the rest measures something else."
+            "from the rest measures something else.",
+            lambda ax: plots.correlation(fit.theta, ax=ax),
+            width=max(_WIDTH, side + 1),
+            height=side,
+        ),
+        _Picture(
+            "heterogeneity",
+            "How far each domain departs from the general trait",
+            "Bars: sine of the angle to the general trait. Diamonds: rank correlation with it.",
+            lambda ax: plots.heterogeneity(table, ax=ax),
+            height=max(3.0, _ROWS_ABOVE + _ROW * T),
+        ),
+    ]
+
+
+def _of_selection(fit: TraitFit, evidence: Evidence) -> list[_Picture]:
+    from mtlirt import plots
+
+    out, curve, sines = [], evidence.cv, evidence.sines
+    if curve is not None:
+        out.append(
+            _Picture(
+                "cv",
+                "How much should the domains borrow?",
+                "Held-out log-loss by lam, from complete pooling on the left to separate domains on the right, with "
+                "standard errors over folds. Lower is better.",
+                lambda ax: plots.cv(curve, ax=ax),
+            )
         )
-        square = max(_HEIGHT, rows - 2.0)
-        title = "How alike the domains rank the models"
-        drawn.append(_picture("correlation", title, caption, lambda ax: plots.correlation(fit.theta, ax=ax), square))
-        caption = "Bars: sine of the angle to the general trait. Diamonds: rank correlation with it."
-        table, title = fit.heterogeneity(), "How far each domain departs from the general trait"
-        drawn.append(_picture("heterogeneity", title, caption, lambda ax: plots.heterogeneity(table, ax=ax), rows))
-    if evidence.cv is not None and evidence.cv["mean"].notna().any():
-        cv = evidence.cv
-        caption = (
-            "Held-out log-loss by lam, from complete pooling on the left to separate domains on the right, with "
-            "standard errors over folds. Lower is better."
+    if sines is not None:
+        wide = sines.pivot_table(index="lam", columns="domain", values="sine", sort=False).reindex(columns=fit.domains)
+        out.append(
+            _Picture(
+                "path",
+                "Which domains leave the general trait",
+                "Sine of the angle between each domain's trait and the general trait as lam falls. A domain leaves the "
+                "general trait where its line rises from 0.",
+                lambda ax: plots.path(wide, lam=fit.lam, ax=ax),
+            )
         )
-        drawn.append(_picture("cv", "How much should the domains borrow?", caption, lambda ax: plots.cv(cv, ax=ax)))
-    if evidence.sines is not None:
-        sines = _wide(evidence.sines, fit.domains)
-        caption = (
-            "Sine of the angle between each domain's trait and the general trait. A domain leaves the general trait at "
-            "the lam where its line leaves 0; those that leave first differ most."
-        )
-        title = "Which domains leave the general trait"
-        drawn.append(_picture("path", title, caption, lambda ax: plots.path(sines, lam=fit.lam, ax=ax)))
-    return drawn
+    return out
 
 
-def _wide(sines: pd.DataFrame, domains: tuple[str, ...]) -> pd.DataFrame:
-    """Frame lam x domains, from infinity down to 0."""
-    wide = sines.pivot_table(index="lam", columns="domain", values="sine", sort=False)
-    return wide.reindex(columns=list(domains)).sort_index(ascending=False)
-
-
-def _picture(name: str, title: str, caption: str, draw: Draw, height: float = _HEIGHT) -> dict[str, Any]:
-    return {"name": name, "title": title, "caption": caption, "svg": svg(name, draw, height)}
-
-
-def svg(name: str, draw: Draw, height: float = _HEIGHT) -> str:
+def svg(name: str, draw: Draw, width: float = _WIDTH, height: float = _HEIGHT) -> str:
     """The svg element that `draw` makes, without date; every id in it begins with `name`, so ids are unique in a page.
 
     >>> svg("empty", lambda ax: None).startswith("<svg ")
@@ -90,7 +125,7 @@ def svg(name: str, draw: Draw, height: float = _HEIGHT) -> str:
     with mpl.style.context(["default", _LOOK]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # the browser, not matplotlib's font, writes the names
         warnings.filterwarnings("ignore", category=mpl.MatplotlibDeprecationWarning)
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure.subplots())
         figure.savefig(buffer, format="svg", metadata={"Date": None})

@@ -188,6 +188,13 @@ class TraitFit:
         Raises
         ------
         InputError if `cv` or `responses` are of other answers, or the file cannot be written.
+
+        >>> import mtlirt, tempfile
+        >>> demo = mtlirt.datasets.demo()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = mtlirt.fit_mtl(demo, 11.0).report(f"{folder}/demo.html", responses=demo)
+        ...     path.stat().st_size < 1_000_000
+        True
         """
         from mtlirt.report.page import write_report
 

@@ -19,14 +19,7 @@ def read_probs(column: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray]:
 
     Cells are lists or arrays, or lists written as JSON text; None, NaN and empty text are missing.
     """
-    cells = [_cell(value) for value in column.to_numpy(dtype=object)]
-    unread = np.array([c is None for c in cells])
-    if unread.any():
-        raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
-    arrays = [c for c in cells if c is not None]
-    length = np.array([len(a) for a in arrays])
-    flat = np.concatenate(arrays)
-    owner = np.repeat(np.arange(len(length)), length)
+    flat, length, owner = _end_to_end(column, name)
     total = np.bincount(owner, weights=flat, minlength=len(length))
     negative = np.bincount(owner, weights=flat < 0, minlength=len(length)) > 0
     wrong = (length > 0) & (negative | ~(np.abs(total - 1) <= _SUM_TOLERANCE))
@@ -43,14 +36,7 @@ def read_logprobs(column: pd.Series, name: str, notes: list[str]) -> tuple[np.nd
     An option without a value (null, NaN or -inf), as where an interface reports the likeliest tokens only, has
     probability 0; an answer without any value is missing. The probability outside the options is noted.
     """
-    cells = [_cell(value) for value in column.to_numpy(dtype=object)]
-    unread = np.array([c is None for c in cells])
-    if unread.any():
-        raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
-    arrays = [c for c in cells if c is not None]
-    length = np.array([len(c) for c in arrays])
-    owner = np.repeat(np.arange(len(length)), length)
-    flat = np.concatenate(arrays)
+    flat, length, owner = _end_to_end(column, name)
     flat[np.isnan(flat)] = -np.inf
     above = np.bincount(owner, weights=flat > _LOG_TOLERANCE, minlength=len(length)) > 0
     if above.any():
@@ -85,6 +71,17 @@ def most_probable(flat: np.ndarray, length: np.ndarray) -> np.ndarray:
     at = np.flatnonzero(flat == top[owner])[::-1]
     out[owner[at]] = at - start[owner[at]]
     return out
+
+
+def _end_to_end(column: pd.Series, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers of all cells, how many each row has, and the row of each number."""
+    cells = [_cell(value) for value in column.to_numpy(dtype=object)]
+    unread = np.array([c is None for c in cells])
+    if unread.any():
+        raise InputError(f"column {name!r}: " + show_rows(unread, column, "values that are not lists of numbers"))
+    arrays = [c for c in cells if c is not None]
+    length = np.array([len(a) for a in arrays])
+    return np.concatenate(arrays), length, np.repeat(np.arange(len(length)), length)
 
 
 def _cell(value: object) -> np.ndarray | None:

@@ -68,9 +68,8 @@ def browse(path: Path) -> str:
 
 def _spread(name: str, times: list[list[float]]) -> str:
     script, drawn = ([t[k] for t in times] for k in (0, 1))
-    return (
-        f"{name} {statistics.median(script):.0f} ms ({max(script):.0f} at most), drawn after {max(drawn):.0f} ms at most"
-    )
+    times_told = f"{statistics.median(script):.0f} ms ({max(script):.0f} at most)"
+    return f"{name} {times_told}, drawn after {max(drawn):.0f} ms at most"
 
 
 def main() -> None:

@@ -107,6 +107,13 @@ def test_verdict(told, cv):
     assert [picture["name"] for picture in told["pictures"]] == ["correlation", "heterogeneity", "cv", "path"]
 
 
+def test_data_in_words(told, cv):
+    said = dict(told["data"])
+    assert said["Models"].startswith("120, with ")
+    assert said["Items"] == "260 in 6 domains, 30 to 60 in each"
+    assert said["Answers"] == f"{cv.fit.n_answers:,}, 4.3% of the table missing"
+
+
 def test_leader_counts_those_within_two_standard_errors_of_the_difference():
     scores = pd.DataFrame(
         {
@@ -141,11 +148,12 @@ def test_any_fit_has_a_report(small, lam, domains):
         assert [c["values"][0] for c in told["leaderboard"] if c["kind"] == "trait"][-1] is None
 
 
-@pytest.mark.parametrize("model", ["nrm", "mtl"])
+@pytest.mark.parametrize("model", ["nrm", "llm_nrm", "mtl_nrm"])
 def test_option_models(golden_options, model):
-    fit = mtlirt.fit_nrm(golden_options) if model == "nrm" else mtlirt.fit_mtl_nrm(golden_options, 1.0)
+    fit = getattr(mtlirt, f"fit_{model}")(golden_options, *([1.0] if model == "mtl_nrm" else []))
     told = facts(fit, Evidence.of(fit, responses=golden_options))
     assert plain(told)
+    assert told["habits"] == (model == "llm_nrm")
     options = told["options"]
     assert options["first"][-1] == len(fit.options) == len(options["option"])
     assert options["a"] == values(fit.options["a"], 3)

@@ -1,6 +1,7 @@
 """`mtlirt report`, and the report that `fit`, `nrm` and `demo` leave: files, messages, exit codes."""
 
 import json
+import sys
 
 import pandas as pd
 import pytest
@@ -28,6 +29,24 @@ def test_fit_writes_its_report(results):
     assert json.loads((results / "reading.json").read_text()) == RECORD
     assert list(pd.read_csv(results / "sines.csv")) == ["lam", "domain", "sine"]
     assert list(pd.read_csv(results / "ranks.csv")) == ["model", "separate", "chosen", "complete", "mean_score"]
+
+
+def test_results_are_there_even_where_the_report_fails(small, tmp_path, monkeypatch, capsys):
+    from mtlirt import report
+    from mtlirt.cli import main
+
+    def fail(*_):
+        raise mtlirt.FitError("no report")
+
+    small.responses.to_long().to_parquet(tmp_path / "answers.parquet")
+    monkeypatch.setattr(report, "render", fail)
+    arguments = ["mtlirt", "fit", str(tmp_path / "answers.parquet"), "--lam", "1", "-o", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert (stop.value.code, capsys.readouterr().err) == (1, "mtlirt: no report\n")
+    assert mtlirt.load(tmp_path / "out" / "fit").lam == 1.0
+    assert not (tmp_path / "out" / "report.html").exists()
 
 
 def test_report_from_a_folder_is_the_same_page(results, tmp_path):

@@ -37,9 +37,10 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
 
     Returns
     -------
-    Dict with title, verdict (about, text), notes, summary (name, text), leaderboard (columns: name, label, kind,
-    digits, values), gaps, ranks, spread (quantiles of each domain's trait), heterogeneity, items, options (None for the
-    2PL), pictures (name, title, caption, svg), left_out (sentences), reading, settings, versions, method, references.
+    Dict with title, verdict (about, text), notes, summary and data (name, text), leaderboard (columns: name, label,
+    kind, digits, values), gaps, ranks, spread (quantiles of each domain's trait), heterogeneity, items, options (None
+    for the 2PL), habits (True for the LLM-NRM), bound (of traits), pictures (name, title, caption, svg), left_out
+    (sentences), reading, settings, versions, method, references.
 
     >>> import mtlirt
     >>> fit = mtlirt.fit_mtl(mtlirt.datasets.demo(), 1.0)
@@ -56,6 +57,7 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
         "verdict": words.verdict(fit, scores, evidence, counts),
         "notes": list(fit.summary().notes),
         "summary": [list(pair) for pair in fit.summary().facts],
+        "data": data_facts(fit),
         "domains": list(fit.domains),
         "leaderboard": score_columns(fit, scores),
         "gaps": gap_facts(fit),
@@ -64,6 +66,7 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
         "heterogeneity": domain_facts(fit, evidence),
         "items": items,
         "options": option_facts(fit) if isinstance(fit, NominalFit) else None,
+        "habits": "components" in fit.settings,
         "bound": float(fit.settings["C"]),
         "pictures": [] if one else pictures(fit, evidence),
         "left_out": left_out + ([] if evidence.checks is not None else [NO_CHECKS]),
@@ -112,6 +115,26 @@ def score_columns(fit: Fit | NominalFit, scores: pd.DataFrame) -> list[dict[str,
         label = traits.get(name, labels.get(name, name))
         columns.append({"name": name, "label": label, "kind": kind, "digits": digits, "values": values})
     return columns
+
+
+def data_facts(fit: Fit | NominalFit) -> list[list[str]]:
+    """What was answered, in words, and what was dropped or recoded when it was read."""
+    answers, (N, J) = fit.data.answers, (len(fit.models), len(fit.items))
+    by_model, constant = answers.sum(axis=1), fit.data.mean_score.isin([0.0, 1.0]).all(axis=1).sum()
+    return [
+        ["Models", f"{N:,}, with {_range(by_model)} answers each"],
+        ["Items", f"{J:,} in {len(fit.domains)} domains, {_range(fit.items['domain'].value_counts())} in each"],
+        ["Answers", f"{fit.n_answers:,}, {1 - fit.n_answers / (N * J):.1%} of the table missing"],
+        ["Mean score", f"{fit.data.mean_score.mean(axis=1).mean():.3f} over models, domains weighing alike"],
+        ["All right or all wrong", f"{constant:,} models in every domain"],
+        ["When read", " ".join(fit.data.notes) or "nothing was dropped or recoded"],
+        ["Fingerprint", fit.data.fingerprint],
+    ]
+
+
+def _range(counts: pd.Series) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def gap_facts(fit: Fit | NominalFit) -> dict[str, list[Any]]:
@@ -198,8 +221,7 @@ def option_facts(fit: NominalFit) -> dict[str, Any]:
 
 def _settings(fit: Fit | NominalFit) -> list[list[str]]:
     told = {"lam": fit.lam, **fit.settings}
-    pairs = [[name, _text(value)] for name, value in told.items() if name != "chosen"]
-    return [*pairs, ["fingerprint of the answers", fit.data.fingerprint]]
+    return [[name, _text(value)] for name, value in told.items() if name != "chosen"]
 
 
 def _text(value: object) -> str:

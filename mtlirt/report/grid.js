@@ -1,8 +1,8 @@
 "use strict";
 // A table of any length: only the rows in view are in the document. Texts are set with textContent, never as markup.
 
-const minus = (text) => text.replace("-", "\u2212");
-const whole = new Intl.NumberFormat("en-US");
+const minus = (text) => text.replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212");
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const show = (value, digits) =>
   value === null || value === undefined ? "\u2013" : minus(digits ? value.toFixed(digits) : whole.format(value));
 const fold = (text) => text.normalize("NFKC").toLowerCase();

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("grid.js", "draw.js", "parts.js")
-_DATA = ("domains", "leaderboard", "gaps", "ranks", "spread", "items", "options", "bound")
+_DATA = ("domains", "leaderboard", "gaps", "ranks", "spread", "items", "options", "habits", "bound")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -46,7 +46,7 @@ def render(what: dict[str, Any]) -> str:
     pages.filters |= {"svg": Markup, "number": number}
     return pages.get_template("page.html").render(
         **what,
-        data=Markup(as_json({name: what[name] for name in _DATA})),
+        json=Markup(as_json({name: what[name] for name in _DATA})),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),

@@ -61,7 +61,7 @@ function boardColumn(column) {
 
 const shownColumns = [board.model, board.general_rank, board.general, board["se:general"], board.mean_score,
   board.mean_score_rank, ...traits, ...(board.borrowed ? [board.borrowed] : [])].map(boardColumn);
-if (window.matchMedia("(max-width: 600px)").matches) shownColumns[0].width = 150;
+if (window.matchMedia("(max-width: 600px)").matches) shownColumns[0].width = 176;
 const boardGrid = new Grid(byId("board"), { columns: shownColumns, size: models.length, label: "Leaderboard",
   pick: (i) => { chosenModel = i; open("models"); byId("model").querySelector("h3").focus(); } });
 boardGrid.sort(1, 1);
@@ -209,7 +209,8 @@ function item(j) {
   }))] : [];
   byId("item").replaceChildren(make("h3", { tabindex: -1, dir: "auto" }, `${data.domains[t]}: ${items.item[j]}`),
     make("p", {}, `${told.join(", ")}.`), ...(flags.length ? [make("p", { dir: "auto" }, flags.join(" "))] : []), ...legend, place,
-    make("p", { class: "word" }, `Probability of ${data.options ? "each option" : "a right answer"} by trait; the shaded part holds the middle nine tenths of the models.`));
+    make("p", { class: "word" }, `Probability of ${data.options ? "each option" : "a right answer"} `
+      + `by trait${data.habits ? ", for a model without a sharpness or habits of its own" : ""}; the shaded part holds the middle nine tenths of the models.`));
   curves(place, list, { bound: data.bound, band: [data.spread[t][1], data.spread[t][5]], label: `Curve of ${items.item[j]}` });
 }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Draw = Callable[["Axes"], object]
 
 _WIDTH, _HEIGHT = 7.6, 4.6  # inches
+_MARGIN = 0.1  # inches
 _ROW, _ROWS_ABOVE = 0.17, 1.4  # inches that a row of names takes, and what stands above and below the rows
 _CELL, _BESIDE = 0.15, 2.0  # inches that a domain takes in the square of correlations, and what its names take
 _TAG, _ID = re.compile(r"<[^>]*>"), re.compile(r' id="|href="#|url\(#')
@@ -128,7 +129,7 @@ def svg(name: str, draw: Draw, width: float = _WIDTH, height: float = _HEIGHT) -
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure.subplots())
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=_MARGIN)
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg ") :], flags=re.DOTALL).strip()
     return _TAG.sub(lambda tag: _ID.sub(rf"\g<0>{name}-", tag[0]), text)

@@ -40,7 +40,7 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Trace curves: the probability of a right answer to some items, or of each option of one item, at each trait.
 
     P(right) = 1 / (1 + exp(-(a theta + d))), or P(option k) proportional to exp(a_k theta + c_k), with the key as a
-    thick black line.
+    thick black line. Options of the LLM-NRM are drawn at sharpness 1, without the models' positions and fallback.
 
     Parameters
     ----------

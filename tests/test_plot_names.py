@@ -85,9 +85,9 @@ def test_short_names():
     assert short("") == " "
 
 
-@pytest.mark.parametrize(("models", "named"), [(5, 5), (400, 1)])
+@pytest.mark.parametrize(("models", "named"), [(5, 5), (80, 1)])
 def test_names_beside_one_point_keep_off_each_other(models, named):
-    """Five names find room around a point; of 400 those that find none are left out."""
+    """Five names find room around a point; of 80 those that find none are left out."""
     ax = Figure().subplots()
     points = np.full((models, 2), 0.5)
     name_points(ax, points, [f"model {k}" for k in range(models)], ["black"] * models, points)

@@ -18,7 +18,7 @@ copyright = author
 version = release = mtlirt.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "myst_nb"]
-exclude_patterns = ["_build", "conf.py"]
+exclude_patterns = ["_build", "conf.py", "pictures.py"]
 html_theme = "furo"
 html_title = "mtlirt"
 html_show_copyright = False

@@ -76,7 +76,8 @@ def verdict(fit: TraitFit, table: pd.DataFrame) -> str:
         return f"All {T} domains share one trait at this lam."
     near = int((table["sine"] < _AGREE).sum())
     odd = table[table["sine"] >= _ODD]
-    text = f"{near} of {T} domains lie close to the general trait (sine below {_AGREE:g})"
+    lie = "lies" if near == 1 else "lie"
+    text = f"{near} of {T} domains {lie} close to the general trait (sine below {_AGREE:g})"
     if odd.empty:
         return f"{text}; none is odd (sine {_ODD:g} or more)."
     names = ", ".join(f"{d} ({s:.2f})" for d, s in zip(odd["domain"][:5], odd["sine"][:5], strict=True))

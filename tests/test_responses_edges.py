@@ -227,3 +227,19 @@ def test_mmlu_pro_reads_back(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert read_back(r, tmp_path) == r
+
+
+def test_blocks_are_not_written_to(demo):
+    """A tensor that shares their memory would change the answers under everybody's feet."""
+    with pytest.raises(ValueError, match="read-only"):
+        demo.block("law")[0, 0] = 1
+
+
+def test_columns_that_are_not_read_are_named():
+    table = pd.DataFrame({"model": ["x"], "domain": "d", "item": "q", "score": 1, "option": "A", "key": "A"})
+    assert Responses.from_long(table).notes == ("columns that were not asked for, and not read: option, key",)
+
+
+def test_facts_about_other_models(demo):
+    with pytest.raises(InputError, match="model_info names none of the models"):
+        demo.with_model_info(pd.DataFrame({"name": ["Elm-1B"], "size": [1]}))

@@ -20,8 +20,10 @@ print(responses)
 # ## What lam does
 #
 # The penalty is `lam` times the sum of the sines between the domains' traits and the general trait. Above a domain's *fusion
-# threshold* its trait is the general trait exactly, not just nearly: the penalty has a kink at zero, as the lasso's has. Above the
-# largest threshold, `lam_max`, nothing changes any more, and the fit is the pooled one. At 0 every domain is fitted alone.
+# threshold* its trait is the general trait exactly, not just nearly: the penalty has a kink at zero, as the lasso's has. Thresholds
+# are taken at the pooled fit, with all others fused; once the odd domains have left, the others may stay a little longer. Above the
+# largest threshold, `lam_max`, nothing changes any more, and the fit is the pooled one. (In a fold of cross-validation, which has
+# fewer answers, the thresholds are its own.) At 0 every domain is fitted alone.
 
 # %%
 print(mtlirt.fusion_thresholds(responses).round(2).to_string())
@@ -62,19 +64,17 @@ cv.plot()
 #    on the curve.
 # 2. **How much would the ends cost?** `excess` is a loss less the smallest, fold by fold; `excess_se` is the standard error of that
 #    difference, which is far smaller than the standard error `se` of the loss itself, because the folds share their difficulty.
-# 3. **How flat is the curve near the minimum?** Where neighbours lie within one `excess_se` the data do not tell them apart.
+# 3. **How flat is the curve near the minimum?** Where neighbours lie within two `excess_se` the data hardly tell them apart.
 
 # %%
 curve = cv.table
-flat = curve[curve["excess"] <= curve["excess_se"]]
-print(
-    f"from lam/lam_max = {flat['lam_ratio'].min():.2f} to {flat['lam_ratio'].max():.2f} the data do not tell values apart"
-)
+flat = curve[curve["excess"] <= 2 * curve["excess_se"]]
+low, high = flat["lam_ratio"].min(), flat["lam_ratio"].max()
+print(f"from lam/lam_max = {low:.2f} to {high:.2f} the data hardly tell values apart")
 
 # %% [markdown]
-# `lam_min` is the minimum. `lam_1se` is the most pooling within one standard error of it, the glmnet habit; it buys simplicity, not
-# accuracy, and where the errors of separate fits are the worry, `lam_min` is the better choice. `cv.fit` and `fit_mtl(responses)`
-# take `lam_min`.
+# `lam_min` is the minimum. `lam_1se` is the most pooling within one standard error `se` of it, the glmnet habit; it buys simplicity,
+# not accuracy. Where pooling too much is the worry, `lam_min` is the better choice; `cv.fit` and `fit_mtl(responses)` take it.
 
 # %%
 fits = {
@@ -113,8 +113,8 @@ print(f"lam/lam_max: cells {cv.fit.lam_ratio:.2f}, items {over_items.fit.lam_rat
 # %% [markdown]
 # ## Other seeds
 #
-# Folds are drawn at random. If another seed moves the choice within the flat part of the curve, that is no cause for worry; if it
-# jumps between the ends, the data say little, and that should be reported.
+# Folds are drawn at random. If another seed moves the choice to a neighbour on the grid, that is no cause for worry; if it jumps
+# between the ends, the data say little, and that should be reported.
 
 # %%
 ratios = [mtlirt.cv_mtl(responses, seed=seed).fit.lam_ratio for seed in (1, 2)]
@@ -124,4 +124,4 @@ print("lam/lam_max with two other seeds:", ", ".join(f"{r:.2f}" for r in ratios)
 # ## What to report
 #
 # The number of models, items and answers; `lam / lam_max`; the held-out loss with the excess of both ends and its standard error;
-# the sines and rank correlations of `fit.heterogeneity()`; and the seed. `print(cv)` has most of it in one paragraph.
+# the number of folds and the seed; the sines and rank correlations. `print(cv)` and `print(cv.fit.summary())` have all of it.

@@ -60,7 +60,8 @@ def build_long(df: pd.DataFrame, columns: Mapping[str, str | None], model_info: 
     if df.empty:
         raise InputError("the table has no rows")
     layout = _layout(df, columns)
-    notes: list[str] = []
+    unread = [name for name, column in columns.items() if column is None and name != "domain" and name in df.columns]
+    notes = [f"columns that were not asked for, and not read: {', '.join(unread)}"] if unread else []
     probs = _read_probs(df, columns, notes)
     options = _options(df, columns, layout, None if probs is None else probs[1], notes)
     score = _scores(df, columns, layout, options, probs, notes)

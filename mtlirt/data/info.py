@@ -19,6 +19,11 @@ def align_info(info: pd.DataFrame | None, models: pd.Index) -> pd.DataFrame | No
     if info.index.has_duplicates:
         twice = info.index[info.index.duplicated()][0]
         raise InputError(f"model_info has more than one row for model {twice!r}")
+    if len(info) and not info.index.isin(models).any():
+        raise InputError(
+            f"model_info names none of the models (its first is {info.index[0]!r}, theirs {models[0]!r}); its index, "
+            "or its column 'model', must hold their names"
+        )
     return info.reindex(models)
 
 

@@ -154,8 +154,11 @@ class Responses:
         return pd.Series(counts, index=pd.Index(self.domains, name="domain", dtype=str), name="n_items")
 
     def block(self, domain: str) -> np.ndarray:
-        """(N, J_t) scores of a domain: int8 with -1 for missing where every score is 0 or 1, else float64 with NaN."""
-        return self.blocks.scores[self._position(domain)]
+        """(N, J_t) scores of a domain, not to be written to: int8 with -1 for missing where every score is 0 or 1, else
+        float64 with NaN."""
+        view = self.blocks.scores[self._position(domain)].view()
+        view.flags.writeable = False
+        return view
 
     def option_block(self, domain: str) -> np.ndarray | None:
         """(N, J_t) int16 option codes of a domain, -1 for missing; None without options."""

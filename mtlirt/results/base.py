@@ -45,7 +45,8 @@ class TraitFit:
     objective, loss, penalty : recomputed cell by cell at these parameters; objective = loss + penalty.
     lam : penalty weight.  lam_max : Series over domains, the weight from which each domain is fused at the pooled fit.
     fused : Series over domains, True where the domain's trait is the general trait exactly.
-    general_unique : False for two domains that are not fused: every line between them is then a general trait.
+    general_unique : False for two domains that are not fused: the penalty is then the one sine between their traits,
+        and the general trait is their normalised mean by convention.
     general_at : the domain whose trait is the general trait though others are not fused (a vertex), or None.
     status, trace : how the solver ended, and one row per step.
     settings : C, solver and the like.

@@ -170,7 +170,8 @@ def _notes(fit: TraitFit) -> tuple[str, ...]:
         )
     if not fit.general_unique:
         notes.append(
-            "With two domains every trait between them is a general trait; the one shown is their normalised mean."
+            "With two domains the penalty is the one sine between their traits; the general trait shown is their "
+            "normalised mean, by convention, and equally far from both."
         )
     if fit.general_at is not None:
         notes.append(f"The general trait is that of domain {fit.general_at!r} exactly: the median line is its line.")

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 COEF_COLUMNS = ["domain", "item", "a", "d", "b", "at_bound"]
 SCORE_COLUMNS = ["model", "general", "general_rank", "mean_score", "mean_score_rank"]
+OTHER_COLUMNS = (*SCORE_COLUMNS, "borrowed", "n_answers")  # of frames by model, beside domains and "se:..."
 
 
 def column_of(domain: str) -> str:
     """Name of a domain's column beside the fixed columns."""
-    taken = {*SCORE_COLUMNS, "borrowed", "n_answers"}
-    return f"domain:{domain}" if domain in taken or domain.startswith(("se:", "domain:")) else domain
+    return f"domain:{domain}" if domain in OTHER_COLUMNS or domain.startswith(("se:", "domain:")) else domain
 
 
 def rank(values: pd.Series) -> pd.Series:

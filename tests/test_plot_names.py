@@ -130,7 +130,7 @@ REFUSED = {
     "no lams": (lambda: plots.path(many_sines().set_axis(list("abcdefgh"))), "lam must be"),
     "no slope": (lambda: plots.trace(pd.DataFrame({"domain": ["a"], "item": ["q"]})), "trace: .* no column 'a'"),
     "by": (lambda: plots.information(pd.DataFrame(), by="model"), "by must be one of"),
-    "map": (lambda: plots.item_map(many_items()), "item_map: the frame has no column 'a'"),
+    "map": (lambda: plots.item_map(many_items()), "item_map: the frame has no column 'at_bound'"),
 }
 
 

@@ -74,7 +74,7 @@ def test_what_is_not_there_is_left_out_with_the_reason(comparison, tmp_path, kin
     made = paper_figures(result, tmp_path).set_index("name")
     assert set(made.index[made["file"] == ""]) == left_out
     assert ((made["reason"] != "") == (made["file"] == "")).all()
-    assert "cv_mtl(responses)" in made.loc["cv", "reason"]
+    assert "cv_mtl(responses" in made.loc["cv", "reason"]
     assert "model_info with a column size" in made.loc["size", "reason"]
     assert written(tmp_path) == sorted(made.loc[made["file"] != "", "file"])
     assert not pyplot.get_fignums()

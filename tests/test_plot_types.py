@@ -365,6 +365,7 @@ def test_cv_marks_the_most_pooling_within_one_standard_error(ax):
     lams, mean = [np.inf, 8.0, 4.0, 2.0, 1.0, 0.0], [0.60, 0.52, 0.51, 0.50, 0.51, 0.70]
     plots.cv(pd.DataFrame({"lam": lams, "mean": mean, "se": 0.03, "n_fused": 1}), ax=ax)
     marked = {line.get_linestyle(): 10 ** line.get_xdata()[0] for line in ax.lines if line.get_label()[0] != "_"}
+    assert marked.pop("--") == 1  # the level of one standard error begins at the left edge
     assert marked == pytest.approx({"-": 2.0, ":": 8.0})
     level = next(line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "--")
     assert level == pytest.approx(0.53)
@@ -392,7 +393,7 @@ def test_too_many_items(fit, nominal):
 
 
 def test_cv_without_losses(cv):
-    with pytest.raises(InputError, match="no lam of the table has a mean loss"):
+    with pytest.raises(InputError, match="no row has a number in each of lam, mean, se"):
         plots.cv(cv.table.assign(mean=np.nan))
     with pytest.raises(InputError, match="no mean loss at lam = 7"):
         plots.cv(cv.table, lam_min=7.0)

@@ -116,7 +116,7 @@ def test_words_that_need_something_else(results, kind, word, message):
 
 
 def test_words_are_the_names_of_the_functions():
-    assert set(WORDS) == set(plots.__all__) - {"paper_figures"}
+    assert set(WORDS) == set(plots.__all__) - {"paper_figures", "study_general", "study_domains"}
     for name in WORDS:
         assert inspect.signature(getattr(plots, name)).parameters["ax"].default is None
 
@@ -136,8 +136,14 @@ def test_path_of_a_cross_validation_marks_lam_min(cv):
 def test_items_to_trace(results):
     fit = results["fit"]()
     steepest = fit.plot("trace", ax=Figure().subplots())
-    wanted = fit.items.nlargest(6, "a")["item"]
-    assert all(item in line.get_label() for item, line in zip(wanted, steepest.lines, strict=True))
+    inside = fit.items[~fit.items["at_bound"]]
+    first = inside.loc[inside.groupby("domain")["a"].idxmax()].nlargest(6, "a")
+    assert all(item in line.get_label() for item, line in zip(first["item"], steepest.lines, strict=False))
+    assert len(steepest.lines) == 6
+    assert len({line.get_linestyle() + str(line._dash_pattern) for line in steepest.lines}) == 6
+    single = fit.plot("trace", domain=fit.domains[0], ax=Figure().subplots())
+    wanted = inside[inside["domain"] == fit.domains[0]].nlargest(6, "a")["item"]
+    assert all(item in line.get_label() for item, line in zip(wanted, single.lines, strict=True))
     item = fit.items.iloc[7]
     one = fit.plot("trace", domain=item["domain"], items=item["item"], ax=Figure().subplots())
     assert [item["item"] in line.get_label() for line in one.lines] == [True]

@@ -65,7 +65,7 @@ def item_accuracy(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InputError if a column is missing, or there is no row.
+    InputError if a column is missing, or no row has a number.
 
     Source: figure 3 of the R-MTL paper.
 
@@ -76,7 +76,8 @@ def item_accuracy(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     'mean score of an item (share of models right)'
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    scores = need("item_accuracy", items, ["domain", "mean_score"]).groupby("domain", sort=False)["mean_score"]
+    items = need("item_accuracy", items, ["domain"], ["mean_score"]).dropna(subset="mean_score")
+    scores = items.groupby("domain", sort=False)["mean_score"]
     order = list(scores.median().sort_values(ascending=False, kind="stable").index)
     ax = row_axes(ax, order)
     boxes = ax.boxplot(
@@ -117,7 +118,7 @@ def heterogeneity(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InputError if a column is missing, or there is no row.
+    InputError if a column is missing or sine and rho are no numbers.
 
     Source: table 1 of the R-MTL paper.
 
@@ -129,7 +130,7 @@ def heterogeneity(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     'chess'
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    table = need("heterogeneity", table, ["domain", "sine", "rho", "fused"])
+    table = need("heterogeneity", table, ["domain", "fused"], ["sine", "rho"])
     table = table.sort_values("sine", ascending=False, kind="stable")
     ax = row_axes(ax, list(table["domain"]))
     rows = np.arange(len(table))

@@ -22,6 +22,7 @@ from mtlirt.plots.style import (
     legend_above,
     need,
     new_axes,
+    others,
     short,
 )
 
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 _THETA = np.linspace(-4, 4, 161)  # the usual box of traits
 _ITEM = ["domain", "item"]
-_RIGHT = ("domain", "item", "a", "d")
-_OPTIONS = ("domain", "item", "option", "a", "c", "right")
+_RIGHT = (("domain", "item"), ("a", "d"))
+_OPTIONS = (("domain", "item", "option", "right"), ("a", "c"))
 _MANY = 500  # items from which points are drawn pale
-_LINES = ("-", "--", "-.", ":")
+_LINES = ("-", "--", "-.", ":", (0, (7, 3)), (0, (5, 1, 1, 1, 1, 1)))  # as many as colours
 
 
 def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -53,7 +54,7 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InputError if a column is missing or there are too many items.
+    InputError if a column is missing or holds no numbers, or there are too many items.
 
     Source: figure 1 of the LLM-NRM paper.
 
@@ -78,8 +79,7 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     else:
         probabilities = expit(np.multiply.outer(_THETA, coef["a"].to_numpy()) + coef["d"].to_numpy())
         for k, (domain, item) in enumerate(items.itertuples(index=False)):
-            line = _LINES[k % len(_LINES)]
-            ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=line, label=_label(domain, item))
+            ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=_LINES[k], label=_label(domain, item))
         legend_above(ax, 2)
     ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
     return ax
@@ -96,7 +96,7 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
     ----------
     coef : rows of `Fit.coef` or `NominalFit.coef`, whole items.
     by : a curve for each "domain" (the sum over its items) or "item" of the 2PL. Beyond six domains the six with the
-        highest peaks are named and the others grey; of items there may be six.
+        highest peaks are named and the others pale; of items there may be six.
     ax : Axes to draw on; a new figure if none are given.
 
     Returns
@@ -105,7 +105,7 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
 
     Raises
     ------
-    InputError if a column is missing or there are too many items.
+    InputError if a column is missing or holds no numbers, or there are too many items.
 
     Source: section 3.2 and figure 2 of the LLM-NRM paper.
 
@@ -130,6 +130,8 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
         for k, label in enumerate(curves.columns):
             look = {"color": COLOURS[k], "label": label, "zorder": 3} if k < NAMED else {"color": PALE}
             ax.plot(_THETA, curves.iloc[:, k], **look)
+        if len(curves.columns) > NAMED:
+            ax.lines[-1].set_label(others(len(curves.columns) - NAMED))
         legend_above(ax, 2)
     ax.set(xlabel=TRAIT, ylabel="information")
     ax.set_ylim(bottom=0)
@@ -152,7 +154,7 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InputError if a column is missing.
+    InputError if a column is missing or holds no numbers.
 
     >>> import matplotlib, mtlirt
     >>> matplotlib.use("agg")
@@ -161,7 +163,7 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     'slope a'
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    items = need("item_map", items, ["a", "d", "at_bound"])
+    items = need("item_map", items, ["at_bound"], ["a", "d"])
     ax = new_axes(ax)
     flat = items["a"] == 0
     bound = items["at_bound"].astype(bool) & ~flat
@@ -180,10 +182,10 @@ def item_map(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
 
 def _option_lines(ax: Axes, probabilities: np.ndarray, coef: pd.DataFrame) -> None:
-    """A line for each option (M, K): the key black, the others in colours and, beyond the colours, dashes."""
-    colours = iter(COLOURS[k % NAMED] for k in range(len(coef)))
+    """A line for each option (M, K): the key black, the others in colours and dashes, no two alike up to 36."""
+    looks = iter({"color": COLOURS[k % NAMED], "linestyle": _LINES[(k + k // NAMED) % NAMED]} for k in range(len(coef)))
     for k, (option, right) in enumerate(zip(coef["option"], coef["right"], strict=True)):
-        look = {"color": "black", "linewidth": 2.5} if right else {"color": next(colours), "linestyle": _LINES[k % 4]}
+        look = {"color": "black", "linewidth": 2.5} if right else next(looks)
         label = f"{short(option, 24)}, the key" if right else short(option, 24)
         ax.plot(_THETA, probabilities[:, k], label=label, **look)
 
@@ -224,5 +226,5 @@ def _label(domain: str, item: str) -> str:
 def _has_options(plot: str, coef: object) -> bool:
     """Whether the rows are options' (a, c) rather than items' (a, d); InputError unless they are either."""
     options = isinstance(coef, pd.DataFrame) and "option" in coef.columns
-    need(plot, coef, _OPTIONS if options else _RIGHT)
+    need(plot, coef, *(_OPTIONS if options else _RIGHT))
     return options

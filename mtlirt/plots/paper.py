@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from mtlirt.data import Responses
 from mtlirt.data.info import align_info
 from mtlirt.data.store import replacing, write_frame
 from mtlirt.errors import InputError
@@ -20,8 +21,6 @@ from mtlirt.selection.cv_result import CVResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from mtlirt.data import Responses
 
     Result = Fit | NominalFit | CVResult | PoolingComparison
 
@@ -53,7 +52,8 @@ def paper_figures(
 
     Raises
     ------
-    InputError if `out` is a file or cannot be written, for another kind of result, or for answers of other models.
+    InputError if `out` is a file or cannot be written, for another kind of result, for answers of other models, or
+    arguments of another type.
 
     >>> import matplotlib, mtlirt, tempfile
     >>> matplotlib.use("agg")
@@ -61,13 +61,17 @@ def paper_figures(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = mtlirt.plots.paper_figures(fit, folder)
     >>> made.loc[made["name"] == "path", "reason"].item()
-    "plot: 'path' cannot be drawn from a Fit; run lambda_path(responses).plot(), or cv_mtl(responses).plot('path')"
+    'path: a Fit holds no path; pass a CVResult of cv_mtl(responses), or a comparison'
     """
     if not isinstance(result, Fit | NominalFit | CVResult | PoolingComparison):
         raise InputError(f"paper_figures: needs a fit, a CVResult or a PoolingComparison, not {type(result).__name__}")
     if isinstance(result, CVResult) and isinstance(result.fit, Fit):
         result = PoolingComparison(result, _TOP)
     fit = _fit(result)
+    if responses is not None and not isinstance(responses, Responses):
+        raise InputError(f"paper_figures: responses must be Responses, not {type(responses).__name__}")
+    if model_info is not None and not isinstance(model_info, pd.DataFrame):
+        raise InputError(f"paper_figures: model_info must be a frame, not {type(model_info).__name__}")
     if responses is not None and not fit.models.isin(responses.models).all():
         raise InputError("paper_figures: responses lack models that were fitted")
     if model_info is None and responses is not None:
@@ -103,13 +107,28 @@ def _contents(
         "figure3_item_accuracy.png": lambda: result.plot("item_accuracy"),
         "figure4_correlation.png": lambda: correlation(fit.data.mean_score),
         "figure7_pca.png": lambda: result.plot("pca"),
-        "figure8_rank_flow.png": lambda: result.plot("rank_flow"),
+        "figure8_rank_flow.png": lambda: _chosen(result, "rank_flow"),
         "table1_heterogeneity.csv": fit.heterogeneity,
         "table2_top.csv": lambda: _top(result, fit, info),
         "size.png": lambda: result.plot("size", size=_sizes(info)),
-        "path.png": lambda: result.plot("path"),
-        "cv.png": lambda: result.plot("cv"),
+        "path.png": lambda: _chosen(result, "path"),
+        "cv.png": lambda: _chosen(result, "cv"),
     }
+
+
+def _chosen(result: Result, word: str) -> Axes:
+    """The picture of how lam was chosen; InputError that says what to pass instead of the result."""
+    if isinstance(result, Fit | NominalFit):
+        holds = "no other regimes" if word == "rank_flow" else "no path" if word == "path" else "no held-out losses"
+        advice = "pass a CVResult of cv_mtl(responses), or a comparison"
+        if isinstance(result, NominalFit):
+            advice = (
+                "only the 2PL's regimes are compared" if word == "rank_flow" else "pass cv_mtl(responses, model='nrm')"
+            )
+        raise InputError(f"{word}: a {type(result).__name__} holds {holds}; {advice}")
+    if word == "rank_flow" and isinstance(result, CVResult):
+        raise InputError("rank_flow: only the 2PL's regimes are compared; this CVResult is of an option model")
+    return result.plot(word)
 
 
 def _top(result: Result, fit: Fit | NominalFit, info: pd.DataFrame | None) -> pd.DataFrame:
@@ -129,6 +148,8 @@ def _sizes(info: pd.DataFrame | None) -> pd.Series:
 
 
 def _folder(out: str | Path) -> Path:
+    if not isinstance(out, str | Path):
+        raise InputError(f"paper_figures: out must be the path of a folder, not {type(out).__name__}")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ def rank_flow(ranks: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InputError if a column is missing, or there are fewer than ten models.
+    InputError if a column is missing or holds no numbers, or there are fewer than ten models.
 
     Source: figure 8 of the R-MTL paper.
 
@@ -52,7 +52,7 @@ def rank_flow(ranks: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ['complete pooling', 'chosen lam', 'mean score']
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    ranks = need("rank_flow", ranks, _COLUMNS)[list(_COLUMNS)].dropna().astype("float64")
+    ranks = need("rank_flow", ranks, (), _COLUMNS)[list(_COLUMNS)].dropna().astype("float64")
     if len(ranks) < TIERS:
         raise InputError(f"rank_flow: needs {TIERS} models or more that have all three ranks, not {len(ranks)}")
     ax = new_axes(ax, height=5.5)

@@ -10,7 +10,7 @@ import pandas as pd
 from mtlirt._arguments import penalty_weight
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import BLUE, COLOURS, NAMED, PALE, VERMILLION, legend_above, need, need_traits, new_axes
+from mtlirt.plots.style import BLUE, COLOURS, NAMED, PALE, VERMILLION, legend_above, need, need_traits, new_axes, others
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def path(sines: pd.DataFrame, lam: float | None = None, *, ax: Axes | None = Non
 
     lam falls from infinity (complete pooling) on the left to 0 (separate domains) on the right, on a logarithmic scale
     between. A domain's dot and name stand where it leaves: at the largest lam at which its trait is not the general
-    trait. Beyond six domains the six that end farthest from the general trait are named and the others are grey.
+    trait. Beyond six domains the six that end farthest from the general trait are named and the others are pale.
 
     Parameters
     ----------
@@ -65,6 +65,9 @@ def path(sines: pd.DataFrame, lam: float | None = None, *, ax: Axes | None = Non
             ax.plot(*dots[domain], "o", color=colour, markersize=4 if front else 2, zorder=2 + front)
     ax.set_ylabel("sine to the general trait")
     ax.set_ylim(bottom=0)
+    if len(order) > NAMED:
+        pale = next(line for line in ax.lines if line.get_label() == str(order[-1]))
+        legend_above(ax, 1, lift=0.0 if lam is None else _COUNTS, handles=[pale], labels=[others(len(order) - NAMED)])
     named = [domain for domain in colours if domain in dots]
     if named:
         lines = np.concatenate([_dense(x, sines[domain].to_numpy()) for domain in named])
@@ -79,8 +82,11 @@ def cv(
     """Held-out log-loss along lam, with standard errors over folds, both ends and the two choices.
 
     lam falls from infinity (complete pooling) on the left to 0 (separate domains) on the right; these two stand apart
-    and are not joined to the curve. The numbers above count the domains that are fused at each lam, the dashed line
-    lies one standard error above the smallest loss.
+    and are not joined to the curve. The numbers above count the domains that are fused at each lam in the fit to all
+    answers, the dashed line lies one standard error above the smallest loss.
+
+    Bars are standard errors of the loss itself. Folds that are hard at one lam are hard at all, so differences between
+    lams, which are paired by fold, are surer than the bars suggest: `CVResult.table` has them as excess and excess_se.
 
     Parameters
     ----------
@@ -95,7 +101,7 @@ def cv(
 
     Raises
     ------
-    InputError if a column is missing or no row has a mean.
+    InputError if a column is missing or holds no numbers, no row has a mean, or the smallest has no standard error.
 
     >>> import matplotlib, mtlirt
     >>> matplotlib.use("agg")
@@ -104,13 +110,13 @@ def cv(
     'held-out log-loss per answer'
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    table = need("cv", table, _CURVE).dropna(subset=["mean"])
-    if table.empty:
-        raise InputError("cv: no lam of the table has a mean loss")
+    table = need("cv", table, (), _CURVE).dropna(subset=["mean"])
     table = _by_lam(table.set_index("lam"))
     lams, mean, se = (np.asarray(v, dtype=np.float64) for v in (table.index, table["mean"], table["se"]))
     best = int(mean.argmin()) if lam_min is None else _position(lams, lam_min)
     limit = mean[best] + se[best]
+    if np.isnan(limit):
+        raise InputError(f"cv: the mean loss at lam = {_text(lams[best])} has no standard error")
     largest = int(np.flatnonzero(mean <= limit)[0]) if lam_1se is None else _position(lams, lam_1se)
     ax = new_axes(ax)
     x = _lam_axis(ax, lams)
@@ -120,7 +126,7 @@ def cv(
             ax.errorbar(
                 x[some], mean[some], se[some], color=colour, linestyle=line, marker="o", markersize=4, capsize=2
             )
-    ax.axhline(limit, color="black", linestyle="--", linewidth=0.8)
+    ax.axhline(limit, color="black", linestyle="--", linewidth=0.8, label="one standard error above the smallest loss")
     pooling = f"most pooling within one standard error: lam = {_text(lams[largest])}"
     smallest = f"smallest loss: lam = {_text(lams[best])}"
     ax.axvline(

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.errors import InputError
-from mtlirt.plots.style import COLOURS, legend_above, new_axes
+from mtlirt.plots.style import COLOURS, legend_above, need, new_axes, short
 from mtlirt.simulation.study import GENERAL
 from mtlirt.simulation.summary import check_measure, varying_fields
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_COLUMNS = ("design", "estimator", "domain")
 _GROUP_WIDTH = 0.8  # of the distance between two designs on the horizontal axis
 
 
@@ -33,7 +34,7 @@ def study_general(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
 
     Raises
     ------
-    InputError if the measure is not in the study.
+    InputError if this is no frame of a study, or the measure is not in it.
 
     >>> import matplotlib, tempfile
     >>> matplotlib.use("agg")
@@ -44,7 +45,7 @@ def study_general(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
     >>> study_general(study).get_xlabel()
     'h0'
     """
-    check_measure(study, measure)
+    check_measure(need("study_general", study, _COLUMNS), measure)
     return _boxes(study[study["domain"] == GENERAL], study, measure, "general trait", ax)
 
 
@@ -61,7 +62,7 @@ def study_domains(study: pd.DataFrame, *, measure: str = "error", ax: Axes | Non
     >>> study_domains(study).get_ylabel()
     'error, domain traits'
     """
-    check_measure(study, measure)
+    check_measure(need("study_domains", study, _COLUMNS), measure)
     rows = study[study["domain"].notna() & (study["domain"] != GENERAL)]
     means = rows.groupby(["design", "estimator", "domain"], sort=False)[measure].mean().reset_index()
     return _boxes(means, study, measure, "domain traits", ax)
@@ -82,7 +83,7 @@ def _boxes(rows: pd.DataFrame, study: pd.DataFrame, measure: str, traits: str, a
             [own.loc[own["design"] == number, measure].dropna() for number in designs.index],
             positions=np.arange(len(designs)) + (k - (len(estimators) - 1) / 2) * width,
             widths=0.85 * width,
-            label=estimator,
+            label=short(estimator),
             patch_artist=True,
             manage_ticks=False,
             boxprops={"facecolor": colour, "alpha": 0.6, "edgecolor": colour},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,12 @@ import pandas as pd
 
 from mtlirt.errors import InputError
 from mtlirt.plots.names import name_points
-from mtlirt.plots.style import COLOURS, MAP, fit_rows, legend_above, need_traits, new_axes, short
+from mtlirt.plots.style import COLOURS, MAP, fit_rows, legend_above, need_series, need_traits, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_HIGH = 0.9  # the colours reach down to here, or to the smallest correlation
 _WRITTEN = 12  # domains up to which correlations are written into the cells
 _NAMED = 12  # points that are named, those farthest from the general trait first
 _CLUSTER = 0.1  # of the farthest domain's distance: nearer ones of many are not named
@@ -26,7 +28,9 @@ def correlation(traits: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Heat map of the correlations between domains over models, similar domains side by side.
 
     Pearson correlations; the order is that of hierarchical clustering (average linkage on 1 - correlation). The title
-    gives the median, smallest and largest correlation of two domains.
+    gives the median, smallest and largest correlation of two domains. Of a fit's traits these are larger than of mean
+    scores: the penalty pulls domains toward the general trait, at a large lam until all correlations are 1. Draw mean
+    scores (`fit.data.mean_score`) for the correlations as they are in the answers.
 
     Parameters
     ----------
@@ -59,7 +63,8 @@ def correlation(traits: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         raise InputError("correlation: no two domains vary over the same models")
     side = max(5.0, 2.0 + 0.15 * T)
     ax = new_axes(ax, width=side + 1, height=side)
-    image = ax.imshow(values, cmap=MAP, vmin=np.nanmin(between), vmax=1.0)
+    lowest = min(float(np.nanmin(between)), _HIGH)
+    image = ax.imshow(values, cmap=MAP, vmin=lowest, vmax=1.0)
     names = [short(domain, 30) for domain in table.index]
     ax.set_xticks(range(T), names, rotation=90)
     ax.set_yticks(range(T), names)
@@ -71,7 +76,7 @@ def correlation(traits: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         fontsize=10,
     )
     if T <= _WRITTEN:
-        _write_cells(ax, values, (float(np.nanmin(between)) + 1) / 2)
+        _write_cells(ax, values, (lowest + 1) / 2)
     fit_rows(ax, T, [*ax.get_xticklabels(), *ax.get_yticklabels()])
     return ax
 
@@ -96,7 +101,7 @@ def _clustered(correlations: np.ndarray) -> np.ndarray:
 
 def _two(value: float) -> str:
     """Two digits, without the zero before the point."""
-    return f"{value:.2f}".replace("0.", ".", 1)
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
 
 
 @dataclass(frozen=True)
@@ -130,8 +135,8 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
     """Domain traits and the general trait as points in the plane of the domains' first two principal components.
 
     Each domain's trait over all models is one vector of length 1. The axes say how much of the vectors' variance each
-    component holds. Up to 12 domains are named; of more, those that
-    stand away from the general trait.
+    component holds, and have one scale, so that distances compare in all directions. Up to 12 domains are named; of
+    more, those that stand away from the general trait.
 
     Parameters
     ----------
@@ -147,7 +152,8 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
 
     Raises
     ------
-    InputError for fewer than three domains or models, if all domains share one trait, or if a domain has no group.
+    InputError for fewer than three domains or models, if all domains share one trait or one is the same for all models,
+    or if a domain has no group.
 
     Source: figure 7 of the R-MTL paper.
 
@@ -160,10 +166,13 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
     >>> matplotlib.pyplot.close(ax.figure)
     """
     theta = need_traits("pca", theta, domains=3).dropna()
-    general = general.reindex(theta.index).dropna()
+    general = need_series("pca", "general", general).reindex(theta.index).dropna()
     theta = theta.loc[general.index]
     if len(theta) < 3:
         raise InputError(f"pca: needs 3 models with a trait in every domain and a general trait, not {len(theta)}")
+    for name, trait in (*theta.items(), ("the general trait", general)):
+        if not np.ptp(trait) > _SAME:
+            raise InputError(f"pca: {name!r} is the same for all models")
     found = components(theta.to_numpy(dtype=np.float64), general.to_numpy(dtype=np.float64))
     group = _group_of(theta.columns, groups)
     ax = new_axes(ax, height=5.0)
@@ -177,10 +186,11 @@ def pca(theta: pd.DataFrame, general: pd.Series, groups: pd.Series | None = None
         label="general trait",
         linestyle="none",
     )
-    legend_above(ax, 3)
     for axis, word, share in zip((ax.xaxis, ax.yaxis), ("first", "second"), found.shares, strict=True):
         axis.set_label_text(f"{word} component ({100 * share:.0f} % of the variance)")
     ax.margins(0.1)
+    ax.set_aspect("equal", "datalim")
+    legend_above(ax, 3)
     distance = np.linalg.norm(found.domains - found.general, axis=1)
     far = np.argsort(-distance, kind="stable")[:_NAMED]
     if len(distance) > _NAMED:
@@ -194,7 +204,7 @@ def _group_of(domains: pd.Index, groups: pd.Series | None) -> pd.Series:
     """The group of each domain; InputError where one has none, or there are too many to tell apart."""
     if groups is None:
         return pd.Series("domains", domains)
-    group = groups.reindex(domains)
+    group = need_series("pca", "groups", groups, numbers=False).reindex(domains)
     if group.isna().any():
         raise InputError(f"pca: groups has none for domain {group.index[group.isna()][0]!r}")
     if group.nunique() > len(COLOURS):

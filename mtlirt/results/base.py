@@ -140,10 +140,12 @@ class TraitFit:
         Parameters
         ----------
         type : "heterogeneity" (sine and rank correlation with the general trait by domain), "item_counts",
-            "item_accuracy", "correlation" (of domain traits), "pca" (groups: Series by domain), "profile" (model: one
-            or up to six, by default the one with the highest general trait), "size" (size: Series by model), "trace"
-            (domain, items; by default those that tell most), "information" (domain, items, by), and for the 2PL
-            "item_map".
+            "item_accuracy", "correlation" (of domain traits, which the penalty pulls toward 1; `plots.correlation` of
+            `data.mean_score` shows those of the answers), "pca" (groups: Series by domain), "profile" (model: one or up
+            to six, by default the one with the highest general trait; traits that rest on no answers in the domain, or
+            lie on the bound C, have hollow markers), "size" (size: Series by model), "trace" (domain, items; by default
+            the 6 steepest items that are not on a bound, taken from the domains by turns, or the one item whose options
+            tell most), "information" (domain, items, by), and for the 2PL "item_map".
         ax : Axes to draw on; a new figure if none are given.
         how : options of the picture.
 
@@ -153,7 +155,7 @@ class TraitFit:
 
         Raises
         ------
-        InputError for another word, saying where that picture is drawn.
+        InputError for another word, saying where that picture is drawn, or an option that the picture does not have.
         """
         from mtlirt.plots.words import draw
 

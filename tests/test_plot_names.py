@@ -49,6 +49,18 @@ def many_sines():
     return pd.DataFrame(rise, index=[np.inf, 64, 32, 16, 8, 4, 2, 0], columns=MANY)
 
 
+def sines(**columns):
+    return pd.DataFrame({"domain": ["a"], "sine": 0.5, "rho": 0.9, "fused": False}).assign(**columns)
+
+
+def slopes(**columns):
+    return pd.DataFrame({"domain": ["a"], "item": "q", "a": 1.0, "d": 0.0, "at_bound": False}).assign(**columns)
+
+
+def losses(**columns):
+    return pd.DataFrame({"lam": [4.0, 2.0], "mean": [0.6, 0.5], "se": 0.1, "n_fused": 1}).assign(**columns)
+
+
 DRAWN = {
     "item_counts": lambda ax: plots.item_counts(many_items(), ax=ax),
     "item_accuracy": lambda ax: plots.item_accuracy(many_items(), ax=ax),
@@ -131,6 +143,29 @@ REFUSED = {
     "no slope": (lambda: plots.trace(pd.DataFrame({"domain": ["a"], "item": ["q"]})), "trace: .* no column 'a'"),
     "by": (lambda: plots.information(pd.DataFrame(), by="model"), "by must be one of"),
     "map": (lambda: plots.item_map(many_items()), "item_map: the frame has no column 'at_bound'"),
+    "text": (lambda: plots.heterogeneity(sines(sine="much")), "column 'sine' holds no numbers but"),
+    "text slopes": (lambda: plots.item_map(slopes(a="steep")), "column 'a' holds no numbers"),
+    "trace of text": (lambda: plots.trace(slopes(a="steep")), "trace: column 'a' holds no numbers"),
+    "no mean": (lambda: plots.item_accuracy(many_items().assign(mean_score=np.nan)), "no row has a number in .*mean_s"),
+    "no numbers": (lambda: plots.correlation(many_traits() * np.nan), "the frame holds no number"),
+    "a constant": (lambda: plots.pca(many_traits().assign(x=1.0), many_traits().sum(axis=1)), "'x' is the same for"),
+    "list of groups": (lambda: plots.pca(many_traits(), many_traits().sum(axis=1), ["g"]), "groups must be a Series"),
+    "no general": (lambda: plots.pca(many_traits(), None), "general must be a Series of numbers, not NoneType"),
+    "general": (lambda: plots.pca(many_traits(), many_traits()), "general must be a Series of numbers, not DataFrame"),
+    "twice": (lambda: plots.size(pd.Series([1.0, 2.0], ["m", "m"]), pd.Series([1.0], ["m"])), "more than one .* 'm'"),
+    "size twice": (lambda: plots.size(pd.Series([1.0], ["m"]), pd.Series([1.0, 2], ["m", "m"])), "size has more than"),
+    "no se": (lambda: plots.cv(losses(se=np.nan)), "no row has a number in each of lam, mean, se"),
+    "no se at best": (lambda: plots.cv(losses(se=[0.1, np.nan])), "at lam = 2 has no standard error"),
+    "ranks of text": (
+        lambda: plots.rank_flow(pd.DataFrame("first", range(10), ["complete", "chosen", "mean_score"])),
+        "rank_flow: column 'complete' holds no numbers",
+    ),
+    "no study": (lambda: plots.study_general(None), "study_general: needs a frame, not NoneType"),
+    "no study of domains": (lambda: plots.study_domains(many_items()), "study_domains: .* no column 'design'"),
+    "hollow": (lambda: plots.profile(many_traits(), 0, hollow=[True]), "hollow must be a frame"),
+    "rows": (lambda: plots.profile(pd.concat([many_traits()] * 2), 0), "more than one row for model .*0"),
+    "empty model": (lambda: plots.profile(many_traits().mul(np.r_[np.nan, np.ones(39)], axis=0), 0), "0 has no number"),
+    "list of lists": (lambda: plots.profile(many_traits(), [[0]]), r"there is no model \[0\]"),
 }
 
 

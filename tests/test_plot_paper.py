@@ -97,7 +97,29 @@ def test_folders_and_results_that_are_refused(cv, small, tmp_path):
         paper_figures(cv.path, tmp_path / "new")
     with pytest.raises(InputError, match="lack models"):
         paper_figures(cv, tmp_path / "new", small.responses.subset(models=small.responses.models[:9]))
+    for wrong, message in (
+        ({"responses": small.responses.to_long()}, "responses must be Responses, not DataFrame"),
+        ({"model_info": {"size": 7}}, "model_info must be a frame, not dict"),
+        ({"out": 3}, "out must be the path of a folder, not int"),
+    ):
+        with pytest.raises(InputError, match=message):
+            paper_figures(cv, **{"out": tmp_path / "new", **wrong})
     assert not (tmp_path / "new").exists()
+
+
+def test_advice_is_of_the_kind_of_result(cv, tmp_path):
+    def reasons(result):
+        return paper_figures(result, tmp_path).set_index("name")["reason"]
+
+    of_fit = reasons(cv.path.at(0))
+    assert all("a Fit holds no" in of_fit[name] for name in ("rank_flow", "path", "cv"))
+    assert of_fit["rank_flow"].endswith("pass a CVResult of cv_mtl(responses), or a comparison")
+    options = mtlirt.cv_mtl(choices(models=40, items=24), lams=[5.0], folds=2, model="nrm")
+    of_options = reasons(options)
+    assert (
+        of_options["rank_flow"] == "rank_flow: only the 2PL's regimes are compared; this CVResult is of an option model"
+    )
+    assert of_options["path"] == of_options["cv"] == ""
 
 
 def test_a_file_that_cannot_be_written(cv, tmp_path):

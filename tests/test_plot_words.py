@@ -105,13 +105,40 @@ def test_defaults(results, kind, default):
         ("nominal", "item_map", "cannot be drawn from a NominalFit; .* take 'trace'"),
         ("nominal", "pca", "pca: needs 3 domains or more"),
         ("pooled", "pca", "pca: all domains share one trait"),
-        ("fit", "study_general", "plots.study_general"),
         ("fit", "size", r"plot\('size', size=...\)"),
     ],
 )
 def test_words_that_need_something_else(results, kind, word, message):
     with pytest.raises(InputError, match=message):
         results[kind]().plot(word)
+    assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "message"),
+    [
+        ("fit", lambda fit: fit.plot(["trace"]), r"there is no type \['trace'\]; of this result there are"),
+        ("fit", lambda fit: fit.plot("trace", items=3), "items must be a name or a list of names, not 3"),
+        ("fit", lambda fit: fit.plot("trace", items=[["q"]]), r"there is no item \['q'\]"),
+        ("fit", lambda fit: fit.plot("trace", domain=["d"]), r"there is no domain \['d'\]"),
+        ("fit", lambda fit: fit.plot("trace", colour="red"), "no option 'colour'; its options are domain, items, ax"),
+        (
+            "fit",
+            lambda fit: fit.plot("item_map", colour="red"),
+            "'item_map' has no option 'colour'; it has none but ax",
+        ),
+        ("fit", lambda fit: fit.plot("pca", groups=["a"]), "pca: groups must be a Series, not list"),
+        ("path", lambda path: path.plot(lam_min=1.0), "'path' has no option 'lam_min'; its options are lam, ax"),
+        (
+            "fit",
+            lambda fit: fit.plot("study_domains"),
+            r"from a Fit; draw it from a study: plots.study_domains\(study\)",
+        ),
+    ],
+)
+def test_options_that_are_not_there(results, kind, call, message):
+    with pytest.raises(InputError, match=message):
+        call(results[kind]())
     assert not pyplot.get_fignums()
 
 

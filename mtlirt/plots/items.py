@@ -72,6 +72,7 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         most = "the options of one item" if options else f"up to {NAMED} items"
         raise InputError(f"trace draws {most}, not {len(items)} items: choose rows of the frame")
     ax = new_axes(ax)
+    ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
     if options:
         probabilities = softmax(np.multiply.outer(_THETA, coef["a"].to_numpy()) + coef["c"].to_numpy(), axis=1)
         _option_lines(ax, probabilities, coef)
@@ -81,7 +82,6 @@ def trace(coef: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         for k, (domain, item) in enumerate(items.itertuples(index=False)):
             ax.plot(_THETA, probabilities[:, k], color=COLOURS[k], linestyle=_LINES[k], label=_label(domain, item))
         legend_above(ax, 2)
-    ax.set(xlabel=TRAIT, ylabel="P(option)" if options else "P(right)", ylim=(-0.02, 1.02))
     return ax
 
 
@@ -123,7 +123,6 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
         ax.stackplot(
             _THETA, binary, wrong, labels=["right or wrong", "added by options"], colors=[BLUE, ORANGE], linewidth=0
         )
-        legend_above(ax, 2)
     else:
         curves = _information_curves(coef, by)
         ax = new_axes(ax)
@@ -132,9 +131,9 @@ def information(coef: pd.DataFrame, *, by: Literal["domain", "item"] = "domain",
             ax.plot(_THETA, curves.iloc[:, k], **look)
         if len(curves.columns) > NAMED:
             ax.lines[-1].set_label(others(len(curves.columns) - NAMED))
-        legend_above(ax, 2)
     ax.set(xlabel=TRAIT, ylabel="information")
     ax.set_ylim(bottom=0)
+    legend_above(ax, 2)
     return ax
 
 

@@ -134,12 +134,12 @@ def cv(
     )
     if best != largest:
         ax.axvline(x[largest], color="black", linestyle=":", linewidth=1.4, label=pooling)
-    legend_above(ax, 1, lift=_COUNTS)
     for place, n in zip(x, table["n_fused"], strict=True):
         ax.annotate(f"{n}", (place, 1), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points",
                     ha="center", fontsize=7)  # fmt: skip
     ax.annotate("fused", (1, 1), (2, 3), xycoords="axes fraction", textcoords="offset points", fontsize=7)
     ax.set_ylabel("held-out log-loss per answer")
+    legend_above(ax, 1, lift=_COUNTS)
     return ax
 
 

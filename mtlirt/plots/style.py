@@ -30,6 +30,7 @@ GENERAL = "general trait (standard deviations)"
 _WIDTH = 7.0  # inches
 _ROW, _ROWS_ABOVE = 0.17, 1.2  # inches a row of names takes, and what title and axis take
 _FONT, _LEGEND_FONT = 9.0, 8.0
+_SMALLER, _LEAST_FONT = 0.9, 2.0  # steps in which the letters of a wide legend get smaller, and where that ends
 _LEGEND_ROW = 0.16  # inches
 _NAMES_SHARE = 0.5  # of the figure's width or height, which names beside the Axes take at most
 _LINE = 1.25  # height of a line of text, as a multiple of its font size
@@ -93,9 +94,10 @@ def legend_above(
         made = legend(n, _LEGEND_FONT)
         if made.get_window_extent().width <= room:
             return made
-    made = legend(1, _LEGEND_FONT)
-    width = made.get_window_extent().width
-    return made if width <= room else legend(1, _LEGEND_FONT * room / width)
+    font = _LEGEND_FONT
+    while (made := legend(1, font)).get_window_extent().width > room and font > _LEAST_FONT:
+        font *= _SMALLER
+    return made
 
 
 def others(n: int) -> str:

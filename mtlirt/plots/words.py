@@ -110,8 +110,9 @@ def _chosen(fit: Fit | NominalFit, domain: str | None, items: Sequence[str] | No
         if not isinstance(items, str | Collection):
             raise InputError(f"plot: items must be a name or a list of names, not {items!r}")
         wanted = [items] if isinstance(items, str) else list(items)
+        known = list(coef["item"].unique())
         for item in wanted:
-            if item not in set(coef["item"]):
+            if item not in known:
                 raise InputError(
                     f"plot: there is no item {item!r}" + ("" if domain is None else f" in domain {domain!r}")
                 )

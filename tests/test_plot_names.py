@@ -165,6 +165,11 @@ REFUSED = {
     "hollow": (lambda: plots.profile(many_traits(), 0, hollow=[True]), "hollow must be a frame"),
     "rows": (lambda: plots.profile(pd.concat([many_traits()] * 2), 0), "more than one row for model .*0"),
     "empty model": (lambda: plots.profile(many_traits().mul(np.r_[np.nan, np.ones(39)], axis=0), 0), "0 has no number"),
+    "truths": (lambda: plots.pca(many_traits() > 0, many_traits().sum(axis=1)), "holds no numbers"),
+    "infinite": (lambda: plots.pca(many_traits() / 0.0, many_traits().sum(axis=1)), "holds an infinite value"),
+    "domain twice": (lambda: plots.profile(pd.concat([many_traits()] * 2, axis=1), 0), "more than one column 'leader"),
+    "no domain": (lambda: plots.item_counts(pd.DataFrame({"domain": [None, None]})), "no row has a domain"),
+    "axes": (lambda: plots.item_map(slopes(), ax="top"), "ax must be matplotlib Axes, not str"),
     "list of lists": (lambda: plots.profile(many_traits(), [[0]]), r"there is no model \[0\]"),
 }
 

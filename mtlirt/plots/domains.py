@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from mtlirt.errors import InputError
 from mtlirt.plots.style import BLUE, GREY, ORANGE, fit_rows, legend_above, need, row_axes
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def item_counts(items: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> matplotlib.pyplot.close(ax.figure)
     """
     counts = need("item_counts", items, ["domain"])["domain"].value_counts()
+    if counts.empty:
+        raise InputError("item_counts: no row has a domain")
     ax = row_axes(ax, list(counts.index))
     bars = ax.barh(range(len(counts)), counts, color=BLUE)
     numbers = ax.bar_label(bars, fmt="{:,.0f}", padding=3)

@@ -44,6 +44,8 @@ def new_axes(ax: Axes | None, width: float = _WIDTH, height: float = 4.5) -> Axe
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    elif not hasattr(ax, "spines"):
+        raise InputError(f"ax must be matplotlib Axes, not {type(ax).__name__}")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -203,10 +205,15 @@ def need_series(plot: str, what: str, values: object, numbers: bool = True) -> p
 def need_traits(plot: str, traits: object, domains: int = 1) -> pd.DataFrame:
     """A frame models x domains of numbers, with so many domains at least; else InputError in the name of the plot."""
     frame = need(plot, traits, ())
+    if frame.columns.has_duplicates:
+        raise InputError(f"{plot}: more than one column {frame.columns[frame.columns.duplicated()][0]!r}")
     for name, column in frame.items():
-        if not pd.api.types.is_numeric_dtype(column):
+        if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
             raise InputError(f"{plot}: column {name!r} holds no numbers; give a frame models x domains, as fit.theta")
-    if not np.isfinite(frame.to_numpy(dtype=np.float64, na_value=np.nan)).any():
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        raise InputError(f"{plot}: column {frame.columns[np.isinf(values).any(axis=0)][0]!r} holds an infinite value")
+    if np.isnan(values).all():
         raise InputError(f"{plot}: the frame holds no number")
     if frame.shape[1] < domains:
         raise InputError(f"{plot}: needs {domains} domains or more, not {frame.shape[1]}")

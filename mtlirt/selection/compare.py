@@ -132,7 +132,7 @@ class PoolingComparison:
 
     def plot(self, type: str = "rank_flow", ax: Axes | None = None, **how: Any) -> Axes:
         """A picture: "rank_flow" (how models move between tenths of the rankings), or any of the cross-validation and
-        of its fit (see `CVResult.plot`). InputError for any other word."""
+        of its fit (see `CVResult.plot`). InputError for any other word or option."""
         from mtlirt.plots.words import draw
 
         return draw(self, type, ax, how)

@@ -174,7 +174,7 @@ class CVResult:
 
     def plot(self, type: str = "cv", ax: Axes | None = None, **how: Any) -> Axes:
         """A picture: "cv" (held-out loss along lam), "path" with lam_min marked, or any of the fit at lam_min (see
-        `TraitFit.plot`). InputError for any other word."""
+        `TraitFit.plot`). InputError for any other word or option."""
         from mtlirt.plots.words import draw
 
         return draw(self, type, ax, how)

@@ -112,7 +112,7 @@ class Path:
     def plot(self, type: str = "path", ax: Axes | None = None, **how: Any) -> Axes:
         """The picture "path": which domain leaves the general trait at which lam (lam: a value to mark).
 
-        Fits draw themselves: `path.at(lam).plot()`. InputError for any other word.
+        Fits draw themselves: `path.at(lam).plot()`. InputError for any other word or option.
         """
         from mtlirt.plots.words import draw
 

@@ -8,6 +8,9 @@ from harness_logs import row, write_model, write_rows
 from test_cli import run
 
 import mtlirt
+from mtlirt.cli.importing import DomainBy, FormatName
+from mtlirt.readers.detect import FORMATS
+from mtlirt.readers.items import DOMAIN_BY
 
 
 def test_import(tmp_path):
@@ -66,3 +69,8 @@ def test_genuine_logs(tmp_path, kind):
             "every_eval_ever": 1,
         }[kind]
     )
+
+
+def test_words_are_those_of_the_readers():
+    assert [f.value for f in FormatName] == ["auto", *FORMATS]
+    assert [d.value for d in DomainBy] == list(DOMAIN_BY)

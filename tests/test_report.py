@@ -11,9 +11,10 @@ import pytest
 import mtlirt
 from mtlirt.report import Evidence, facts, render
 from mtlirt.report.checks import correlations, item_checks
+from mtlirt.report.evidence import read_record
 from mtlirt.report.page import as_json
 from mtlirt.report.reading import reading_facts
-from mtlirt.report.words import leader
+from mtlirt.report.words import isolated, leader
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -72,7 +73,7 @@ def test_leaderboard_is_the_frame_of_scores(told, cv):
     assert [column["name"] for column in told["leaderboard"]] == list(scores)
     digits = {"model": None, "borrowed": None, "mean_score": 4, "general_rank": 0, "mean_score_rank": 0}
     for column in told["leaderboard"]:
-        d = digits.get(column["name"], 3)
+        d = digits.get(column["name"], 4)
         assert column["values"] == (list(scores[column["name"]]) if d is None else values(scores[column["name"]], d))
     assert [c["label"] for c in told["leaderboard"] if c["kind"] == "trait"] == list(cv.fit.domains)
 
@@ -84,26 +85,29 @@ def test_domains_items_and_ranks_are_the_frames(told, demo, cv):
     assert told["heterogeneity"]["fused"] == list(table["fused"])
     gains = cv.per_domain.set_index("domain").loc[table["domain"]]
     assert told["heterogeneity"]["gain_over_separate"] == values(gains["gain_over_separate"], 5)
-    for name, digits in (("a", 3), ("d", 3), ("b", 3), ("mean_score", 4), ("n_answers", 0)):
+    for name, digits in (("a", 4), ("d", 4), ("mean_score", 4), ("n_answers", 0)):
         assert told["items"][name] == values(items[name], digits)
+    without = items["flag"].isin(["all right", "all wrong"]) | (items["b"].abs() > 100)
+    assert told["items"]["b"] == values(items["b"].mask(without), 4)
     assert [told["domains"][t] for t in told["items"]["domain"]] == list(items["domain"])
     ranks = mtlirt.compare_pooling(demo, cv=cv).ranks
-    assert list(told["ranks"]) == list(ranks)
-    for name in ranks:
-        assert told["ranks"][name] == list(ranks[name])
+    labels = {"chosen": "chosen lam", "separate": "separate domains", "complete": "complete pooling"}
+    assert [column["label"] for column in told["ranks"]] == [*labels.values(), "mean score"]
+    for column, name in zip(told["ranks"], [*labels, "mean_score"], strict=True):
+        assert column["values"] == list(ranks[name])
     quantiles = cv.fit.theta.quantile([0, 0.05, 0.25, 0.5, 0.75, 0.95, 1])
-    assert told["spread"] == [values(quantiles[d], 3) for d in cv.fit.domains]
+    assert told["spread"] == [values(quantiles[d], 4) for d in cv.fit.domains]
 
 
 def test_verdict(told, cv):
     said = {each["about"]: each["text"] for each in told["verdict"]}
     assert list(said) == ["Who leads", "Domains", "Pooling", "How sure", "Items", "The fit"]
-    assert said["Who leads"].startswith(f"{cv.fit.general.idxmax()} has the highest general trait")
+    assert said["Who leads"].startswith(f"{isolated(cv.fit.general.idxmax())} has the highest general trait")
     assert "se " in said["Pooling"]
     assert "take the items as known" in said["How sure"]
     assert said["The fit"].startswith("Converged")
-    assert len(told["method"]) == 4
-    assert told["left_out"] == []
+    assert len(told["method"]) == 5
+    assert told["left_out"] == {"domains": None, "items": None}
     assert [picture["name"] for picture in told["pictures"]] == ["correlation", "heterogeneity", "cv", "path"]
 
 
@@ -124,8 +128,12 @@ def test_leader_counts_those_within_two_standard_errors_of_the_difference():
         }
     )
     assert "1" not in leader(scores).split("deviation 1.")[1]
-    assert leader(scores).endswith("another is not clearly behind it, within two standard errors: b.")
+    assert leader(scores).endswith("another is not clearly behind it, within two standard errors: \u2068b\u2069.")
     assert "ahead of every other model" in leader(scores.drop(1))  # 2 * sqrt(.02) = .28
+    unknown = scores.assign(**{"se:general": [0.1, 0.1, np.nan]})  # nothing says how far c is behind
+    assert leader(unknown).endswith(
+        "2 others are not clearly behind it, within two standard errors: \u2068b\u2069, \u2068c\u2069."
+    )
     assert "no standard error" in leader(scores.assign(**{"se:general": np.nan}))
 
 
@@ -142,8 +150,9 @@ def test_any_fit_has_a_report(small, lam, domains):
     assert plain(told)
     assert len(told["gaps"]["model"]) == (domains > 1)
     assert render(told).count("<svg") == (0 if domains == 1 or np.isinf(lam) else 2)
-    words = " ".join(told["left_out"])
+    words = told["left_out"]["domains"]
     assert ("one domain" in words, "No cross-validation" in words) == (domains == 1, domains > 1)
+    assert "1 domains" not in render(told)
     if lam == 0 and domains > 1:
         assert [c["values"][0] for c in told["leaderboard"] if c["kind"] == "trait"][-1] is None
 
@@ -156,7 +165,7 @@ def test_option_models(golden_options, model):
     assert told["habits"] == (model == "llm_nrm")
     options = told["options"]
     assert options["first"][-1] == len(fit.options) == len(options["option"])
-    assert options["a"] == values(fit.options["a"], 3)
+    assert options["a"] == values(fit.options["a"], 4)
     assert np.array(options["right"], dtype=bool).tolist() == list(fit.options["right"])
     assert "exp(a_k theta + c_k)" in render(told)
 
@@ -205,8 +214,9 @@ def test_correlations_leave_missing_answers_out():
 def test_flags_follow_the_items(small):
     fit = mtlirt.fit_mtl(small.responses, 1.0)
     flags = facts(fit)["items"]["flags"]
-    assert [flag == "flat" for flag in flags] == list(fit.items["a"] == 0)
-    assert ["at bound" in flag for flag in flags] == list(fit.items["at_bound"] & (fit.items["a"] > 0))
+    varied = ~fit.items["flag"].isin(["all right", "all wrong"])
+    assert [flag == "flat" for flag in flags] == list(varied & (fit.items["a"] == 0))
+    assert ["at bound" in flag for flag in flags] == list(varied & fit.items["at_bound"] & (fit.items["a"] > 0))
 
 
 # The page ------------------------------------------------------------------------------------------------------------
@@ -313,10 +323,17 @@ def test_evidence_survives_its_files(demo, cv, tmp_path):
         Evidence.read(tmp_path)
 
 
+def as_text_with_a_huge_number():
+    return json.dumps(RECORD).replace('"rows": 3', '"rows": 1e400')
+
+
 def test_no_evidence_in_an_empty_folder(tmp_path):
     assert Evidence.read(tmp_path) == Evidence()
-    (tmp_path / "reading.json").write_text("[]")
-    assert Evidence.read(tmp_path).reading is None
+    for text in ("[]", "{", "[" * 100_000, json.dumps({**RECORD, "files": None}), as_text_with_a_huge_number()):
+        (tmp_path / "reading.json").write_text(text)
+        with pytest.raises(mtlirt.InputError, match=r"reading\.json"):
+            Evidence.read(tmp_path)
+    assert read_record(tmp_path / "reading.json") is None  # a log beside a table may be anybody's
 
 
 def test_reading_log(cv):

@@ -91,3 +91,21 @@ def test_option_models_write_their_report(golden_options, tmp_path):
     done = run("report", tmp_path / "out", "-o", tmp_path / "r.html", "-q")
     assert (done.returncode, done.stdout) == (0, "")
     assert (tmp_path / "r.html").read_bytes() == (tmp_path / "out" / "report.html").read_bytes()
+
+
+def test_an_interrupted_report_says_where_the_results_are(small, tmp_path, monkeypatch, capsys):
+    from mtlirt.cli import main
+    from mtlirt.report import Evidence
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    small.responses.to_long().to_parquet(tmp_path / "answers.parquet")
+    monkeypatch.setattr(Evidence, "of", interrupt)
+    arguments = ["mtlirt", "fit", str(tmp_path / "answers.parquet"), "--lam", "1", "-o", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    said = f"mtlirt: interrupted while the report was made; the results are in {tmp_path / 'out'}\n"
+    assert (stop.value.code, capsys.readouterr().err) == (130, said)
+    assert mtlirt.load(tmp_path / "out" / "fit").lam == 1.0

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import typer
 if TYPE_CHECKING:
     from mtlirt.data import Responses
     from mtlirt.models.settings import AnyFit
+    from mtlirt.report import Evidence
     from mtlirt.selection.cv_result import CVResult
 
 
@@ -32,15 +34,31 @@ def finish(
     log: dict[str, Any] | None = None,
 ) -> None:
     """Write all files of a fit with its report, and print its summary."""
+    from mtlirt.cli import StoppedError
     from mtlirt.cli.output import FIT_FILES, fit_files, write
-    from mtlirt.report import Evidence, facts, render
+    from mtlirt.report import Evidence
 
-    evidence = Evidence.of(result, cv, responses, log)
-    files = {**fit_files(result), **evidence.files()}
+    files = fit_files(result)
     write(out, files, stale=FIT_FILES)
-    page = {"report.html": render(facts(result, evidence))}  # the results are safe before it is made
+    try:  # the results are safe before what is said about them
+        files |= _told(result, out, Evidence.of(result, cv, responses, log))
+    except KeyboardInterrupt as error:
+        raise StoppedError(f"interrupted while the report was made; the results are in {out}") from error
+    say(result.summary(), out, files, quiet)
+
+
+def _told(result: AnyFit, out: Path, evidence: Evidence) -> dict[str, Any]:
+    """Write what is known beside a fit and, once that is safe, the page."""
+    from mtlirt._version import __version__
+    from mtlirt.cli.output import write
+    from mtlirt.report import facts, render
+
+    files: dict[str, Any] = evidence.files()
+    if files:
+        write(out, files)
+    page = {"report.html": render(facts(result, replace(evidence, fitted_with=__version__)))}
     write(out, page)
-    say(result.summary(), out, [*files, *page], quiet)
+    return files | page
 
 
 @contextmanager

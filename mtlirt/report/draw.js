@@ -1,6 +1,7 @@
 // Drawings: a model's profile, an item's curves, the leading models.
 
 const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999"]; // Okabe and Ito
+const DASHES = ["none", "7 3", "2 3", "9 3 2 3"]; // one for each round of the colours
 
 function shape(tag, attributes, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -65,13 +66,23 @@ function dots(place, rows, { label, axisName }) {
     }
     group.append(shape("text", { x: width - 2, y: y + 4, class: "value", "text-anchor": "end" }, r.value === null ? "none" : show(r.value, 2)));
     const se = r.se ? `, standard error ${show(r.se, 2)}` : "";
-    group.append(shape("title", {}, `${r.name}: ${r.value === null ? "no trait" : show(r.value, 2)}${se}${r.note ? ` (${r.note})` : ""}`));
+    group.append(shape("title", {}, `${isolated(r.name)}: ${r.value === null ? "no trait" : show(r.value, 2)}${se}${r.note ? ` (${r.note})` : ""}`));
     svg.append(group);
   });
   place.replaceChildren(svg);
 }
 
-// Probabilities by trait; curves: {name, at(theta), main}; band: the middle nine tenths of the models.
+// A curve's line beside its name.
+function mark(curve) {
+  const svg = shape("svg", { width: 26, height: 8, class: "mark", "aria-hidden": "true" });
+  const line = shape("line", { x1: 0, x2: 26, y1: 4, y2: 4, "stroke-width": curve.main ? 4 : 2.5 });
+  line.style.stroke = curve.colour;
+  line.style.strokeDasharray = curve.dash || "none";
+  svg.append(line);
+  return svg;
+}
+
+// Probabilities by trait; curves: {name, at(theta), main, colour, dash}; band: the middle nine tenths of the models.
 function curves(place, list, { bound, band, label }) {
   const width = Math.min(place.clientWidth, 640), height = 300;
   if (!width) return;
@@ -93,7 +104,8 @@ function curves(place, list, { bound, band, label }) {
     });
     const path = shape("polyline", { points: points.join(" "), class: curve.main ? "curve main" : "curve" });
     path.style.stroke = curve.colour;
-    path.append(shape("title", {}, curve.name));
+    path.style.strokeDasharray = curve.dash || "none";
+    path.append(shape("title", {}, `${isolated(curve.name)}${curve.told || ""}`));
     svg.append(path);
   });
   place.replaceChildren(svg);

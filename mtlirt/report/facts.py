@@ -11,20 +11,23 @@ import numpy as np
 import pandas as pd
 
 from mtlirt._version import __version__
+from mtlirt.errors import InputError
 from mtlirt.report import words
-from mtlirt.report.evidence import GAINS, REGIMES, Evidence
+from mtlirt.report.evidence import GAINS, Evidence
 from mtlirt.report.pictures import pictures
 from mtlirt.report.reading import reading_facts
 from mtlirt.results.fit import Fit
 from mtlirt.results.nominal import NominalFit
-from mtlirt.results.tables import SCORE_COLUMNS
+from mtlirt.results.summary import counted, one_trait
+from mtlirt.results.tables import SCORE_COLUMNS, rank
 
-TRAIT, SHARE, LOSS, COEFFICIENT, CORRELATION = 3, 4, 5, 3, 3  # digits
+TRAIT, SHARE, LOSS, COEFFICIENT, CORRELATION = 4, 4, 5, 4, 4  # digits: more than the page shows, which rounds them
+_FARTHEST = 100.0  # a difficulty beyond it is that of an item without a slope to speak of
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _FLAGS = ("all right", "all wrong", "flat", "at bound", "inverted", "duplicate")
-NO_CHECKS = "Inverted and repeated items are not known here: that takes the answers themselves."
 NO_CV = "No cross-validation lies beside this fit, so its pictures and the ranks under other regimes are left out."
 ONE_DOMAIN = "There is one domain: nothing is pooled, so there is no path, no curve and no comparison of domains."
+ONE_TRAIT = "This model has one trait for all domains, so there is no path, no curve and no comparison of domains."
 
 
 def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, Any]:
@@ -38,9 +41,14 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
     Returns
     -------
     Dict with title, verdict (about, text), notes, summary and data (name, text), leaderboard (columns: name, label,
-    kind, digits, values), gaps, ranks, spread (quantiles of each domain's trait), heterogeneity, items, options (None
-    for the 2PL), habits (True for the LLM-NRM), bound (of traits), pictures (name, title, caption, svg), left_out
-    (sentences), reading, settings, versions, method, references.
+    kind, digits, values), gaps, ranks (label, values), spread (quantiles of each domain's trait), heterogeneity, items,
+    options (None for the 2PL), habits (True for the LLM-NRM), bound (of traits), flag_legend (name, text), pictures
+    (name, title, caption, svg), left_out (a sentence or None for domains and items), reading, settings, versions,
+    method, references.
+
+    Raises
+    ------
+    InputError if the evidence is of another fit, or the fit lacks what a report needs.
 
     >>> import mtlirt
     >>> fit = mtlirt.fit_mtl(mtlirt.datasets.demo(), 1.0)
@@ -48,14 +56,19 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
     'Who leads'
     """
     evidence = evidence or Evidence()
+    _require_settings(fit)
+    evidence.require(fit)
     scores, items = fit.scores(se=True), item_facts(fit, evidence)
     counts = {flag: sum(flag in each.split(", ") for each in items["flags"]) for flag in _FLAGS}
     one = len(fit.domains) == 1
-    left_out = [ONE_DOMAIN] if one else ([NO_CV] if evidence.cv is None else [])
+    no_cv = NO_CV if evidence.cv is None else None
     return {
-        "title": f"{len(fit.models):,} models, {len(fit.items):,} items, {len(fit.domains)} domains",
+        "title": ", ".join(
+            counted(n, what)
+            for n, what in ((len(fit.models), "model"), (len(fit.items), "item"), (len(fit.domains), "domain"))
+        ),
         "verdict": words.verdict(fit, scores, evidence, counts),
-        "notes": list(fit.summary().notes),
+        "notes": [words.plain(note) for note in fit.summary().notes],
         "summary": [list(pair) for pair in fit.summary().facts],
         "data": data_facts(fit),
         "domains": list(fit.domains),
@@ -68,11 +81,15 @@ def facts(fit: Fit | NominalFit, evidence: Evidence | None = None) -> dict[str, 
         "options": option_facts(fit) if isinstance(fit, NominalFit) else None,
         "habits": "components" in fit.settings,
         "bound": float(fit.settings["C"]),
+        "flag_legend": words.flag_legend(fit),
         "pictures": [] if one else pictures(fit, evidence),
-        "left_out": left_out + ([] if evidence.checks is not None else [NO_CHECKS]),
+        "left_out": {
+            "domains": ONE_DOMAIN if one else (ONE_TRAIT if one_trait(fit) else no_cv),
+            "items": None if evidence.checks is not None else words.NO_CHECKS,
+        },
         "reading": None if evidence.reading is None else reading_facts(evidence.reading),
         "settings": _settings(fit),
-        "versions": _versions(),
+        "versions": _versions(evidence.fitted_with),
         "method": words.method(fit),
         "references": words.references(fit),
     }
@@ -120,14 +137,15 @@ def score_columns(fit: Fit | NominalFit, scores: pd.DataFrame) -> list[dict[str,
 def data_facts(fit: Fit | NominalFit) -> list[list[str]]:
     """What was answered, in words, and what was dropped or recoded when it was read."""
     answers, (N, J) = fit.data.answers, (len(fit.models), len(fit.items))
+    sizes = f", {_range(fit.items['domain'].value_counts())} in each" if len(fit.domains) > 1 else ""
     by_model, constant = answers.sum(axis=1), fit.data.mean_score.isin([0.0, 1.0]).all(axis=1).sum()
     return [
         ["Models", f"{N:,}, with {_range(by_model)} answers each"],
-        ["Items", f"{J:,} in {len(fit.domains)} domains, {_range(fit.items['domain'].value_counts())} in each"],
+        ["Items", f"{J:,} in {counted(len(fit.domains), 'domain')}{sizes}"],
         ["Answers", f"{fit.n_answers:,}, {1 - fit.n_answers / (N * J):.1%} of the table missing"],
         ["Mean score", f"{fit.data.mean_score.mean(axis=1).mean():.3f} over models, domains weighing alike"],
-        ["All right or all wrong", f"{constant:,} models in every domain"],
-        ["When read", " ".join(fit.data.notes) or "nothing was dropped or recoded"],
+        ["All right or all wrong", f"{counted(int(constant), 'model')} in every domain"],
+        ["When read", words.plain(" ".join(fit.data.notes)) or "nothing was dropped or recoded"],
         ["Fingerprint", fit.data.fingerprint],
     ]
 
@@ -147,12 +165,23 @@ def gap_facts(fit: Fit | NominalFit) -> dict[str, list[Any]]:
     }
 
 
-def rank_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, list[Any]] | None:
-    """Each model's rank under each regime, in the fit's order; None where it is not known."""
+def rank_facts(fit: Fit | NominalFit, evidence: Evidence) -> list[dict[str, Any]] | None:
+    """Each model's rank under each regime, in the fit's order: label and values; None where it is not known.
+
+    The chosen regime is named by its lam where the fit has another, and the fit then has a column of its own.
+    """
     if evidence.ranks is None:
         return None
-    ranks = evidence.ranks.drop_duplicates("model").set_index("model").reindex(fit.models)
-    return {name: numbers(ranks[name], 0) for name in REGIMES}
+    ranks, own = evidence.ranks.set_index("model").reindex(fit.models), numbers(rank(fit.general), 0)
+    columns = {name: numbers(ranks[name], 0) for name in ranks if name != "chosen"}
+    chosen, lam = numbers(ranks["chosen"], 0), evidence.chosen
+    if lam == fit.lam or (lam is None and chosen == own):
+        first = {"chosen lam": chosen}
+    else:
+        first = {"this fit": own, "chosen lam" if lam is None else f"chosen lam, {lam:.4g}": chosen}
+    labels = {"separate": "separate domains", "complete": "complete pooling", "mean_score": "mean score"}
+    first |= {label: columns[name] for name, label in labels.items()}
+    return [{"label": label, "values": values} for label, values in first.items()]
 
 
 def domain_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, list[Any]]:
@@ -184,9 +213,11 @@ def item_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, Any]:
     }
     flags: dict[str, np.ndarray] = {flag: (items["flag"] == flag).to_numpy() for flag in ("all right", "all wrong")}
     if isinstance(fit, Fit):
-        out |= {name: numbers(items[name], COEFFICIENT) for name in ("a", "d", "b")}
-        flags["flat"] = (items["a"] == 0).to_numpy()
-        flags["at bound"] = (items["at_bound"] & (items["a"] > 0)).to_numpy()
+        varied = ~(flags["all right"] | flags["all wrong"])
+        out |= {name: numbers(items[name], COEFFICIENT) for name in ("a", "d")}
+        out["b"] = numbers(items["b"].where(varied & (items["b"].abs() <= _FARTHEST)), COEFFICIENT)
+        flags["flat"] = varied & (items["a"] == 0).to_numpy()
+        flags["at bound"] = varied & (items["at_bound"] & (items["a"] > 0)).to_numpy()
     else:
         out |= {"key": [str(x) for x in items["key"]], "n_options": numbers(items["n_options"], 0)}
     if evidence.checks is not None:
@@ -194,7 +225,7 @@ def item_facts(fit: Fit | NominalFit, evidence: Evidence) -> dict[str, Any]:
         out["correlation"] = numbers(checks["correlation"], CORRELATION)
         same_as = checks["same_as"].fillna("").to_numpy(dtype=str)
         flags["inverted"], flags["duplicate"] = checks["inverted"].fillna(False).to_numpy(dtype=bool), same_as != ""
-        out["same_as"] = [[int(j), str(same_as[j])] for j in np.flatnonzero(same_as != "")]
+        out["same_as"] = _positions(same_as, items)
     held = [flag for flag in _FLAGS if flag in flags]
     out["flags"] = [", ".join(flag for flag in held if flags[flag][j]) for j in range(len(items))]
     return out
@@ -204,6 +235,18 @@ def _of_items(checks: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     """Rows of the checks in the order of the items."""
     keyed = checks.drop_duplicates(["domain", "item"]).set_index(["domain", "item"])
     return keyed.reindex(pd.MultiIndex.from_frame(items[["domain", "item"]])).reset_index()
+
+
+def _positions(same_as: np.ndarray, items: pd.DataFrame) -> list[list[int]]:
+    """Pairs of an item and the earlier one that it repeats, by position."""
+    named: dict[str, int] = {}
+    for j, name in enumerate(items["domain"] + ": " + items["item"]):
+        named.setdefault(name, j)
+    pairs = [(int(j), str(same_as[j])) for j in np.flatnonzero(same_as != "")]
+    for _, name in pairs:
+        if name not in named:
+            raise InputError(f"checks.csv: is not of this fit, it holds item {name!r}; delete it, or fit again")
+    return [[j, named[name]] for j, name in pairs]
 
 
 def option_facts(fit: NominalFit) -> dict[str, Any]:
@@ -220,7 +263,7 @@ def option_facts(fit: NominalFit) -> dict[str, Any]:
 
 
 def _settings(fit: Fit | NominalFit) -> list[list[str]]:
-    told = {"lam": fit.lam, **fit.settings}
+    told = fit.settings if one_trait(fit) else {"lam": fit.lam, **fit.settings}
     return [[name, _text(value)] for name, value in told.items() if name != "chosen"]
 
 
@@ -232,6 +275,20 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _versions() -> list[list[str]]:
-    packages = [[name, version(name)] for name in ("numpy", "scipy", "pandas")]
-    return [["mtlirt", __version__], ["python", platform.python_version()], *packages]
+def _versions(fitted_with: str | None) -> list[list[str]]:
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    page = f"mtlirt {__version__}, python {platform.python_version()}, {packages}"
+    return [*([] if fitted_with is None else [["fit made with", f"mtlirt {fitted_with}"]]), ["page made with", page]]
+
+
+def _require_settings(fit: Fit | NominalFit) -> None:
+    """InputError if a fit from a damaged manifest does not say how it was made."""
+    settings = fit.settings
+    needed = {"C": int | float, "solver": dict} | ({"channel": str, "verb": str} if isinstance(fit, NominalFit) else {})
+    bad = [name for name, kind in needed.items() if not isinstance(settings.get(name), kind)]
+    if not bad and "name" not in settings["solver"]:
+        bad = ["solver"]
+    if not bad and "components" in settings:
+        bad = [name for name in ("components", "starts") if not isinstance(settings.get(name), list | tuple)]
+    if bad:
+        raise InputError(f"manifest.json: the fit's settings lack {', '.join(bad)}; it is damaged, fit again")

@@ -6,6 +6,9 @@ const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const show = (value, digits) =>
   value === null || value === undefined ? "\u2013" : minus(digits ? value.toFixed(digits) : whole.format(value));
 const fold = (text) => text.normalize("NFKC").toLowerCase();
+// A name within a sentence or a title: its direction is its own, and the sentence's its own.
+const isolated = (name) => `\u2068${name.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "")}\u2069`;
+const bdi = (name) => make("bdi", {}, name);
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -33,11 +36,13 @@ function roving(group, selector) {
 }
 
 const ROW = 30, BEYOND = 8; // pixels a row, as in the style sheet; rows drawn above and below those in view
+const PRINTED = 200; // rows on paper
 const collator = new Intl.Collator("en", { numeric: true });
 
 class Grid {
-  // columns: {label, title, width, values, text(i), first: 1 or -1 (direction of the first click), paint(i), numeric}
-  // pick(i): what the button in the first cell does.  rowHeader: the first column.
+  // columns: {label, title, width, values, text(i), first: 1 or -1 (direction of the first click), paint(i), numeric,
+  // ties: ranks that put equal values in order}
+  // pick(i): what the button in the first cell does.
   constructor(place, { columns, size, label, pick }) {
     Object.assign(this, { place, columns, size, pick, sorted: null, matches: null, active: 0, start: -1 });
     this.order = Array.from({ length: size }, (_, i) => i);
@@ -45,12 +50,13 @@ class Grid {
     this.body = make("tbody");
     this.heads = columns.map((column, c) => this.head(column, c));
     this.table = make("table", { "aria-label": label, "aria-rowcount": size + 1 },
-      make("colgroup", {}, ...columns.map((c) => make("col", { style: null }))),
+      make("colgroup", {}, ...columns.map(() => make("col"))),
       make("thead", {}, make("tr", { "aria-rowindex": 1 }, ...this.heads)), this.body);
     this.table.querySelectorAll("col").forEach((col, c) => { col.style.width = `${columns[c].width}px`; });
     this.table.style.width = `${columns.reduce((sum, c) => sum + c.width, 0)}px`;
+    place.style.scrollPaddingLeft = `${columns[0].width}px`; // what gets the focus is not under the first column
     place.replaceChildren(this.table);
-    this.enter = roving(this.table.tHead, "button");
+    roving(this.table.tHead, "button");
     place.addEventListener("scroll", () => this.later(), { passive: true });
     this.body.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("focusin", (event) => { this.active = Number(event.target.dataset.place); });
@@ -65,14 +71,14 @@ class Grid {
   }
 
   sort(c, direction) {
-    const column = this.columns[c], { values } = column;
+    const column = this.columns[c], { values, ties } = column;
     const same = this.sorted && this.sorted.c === c;
     const sign = direction || (same ? -this.sorted.sign : column.first);
     const compare = column.numeric ? (x, y) => x - y : (x, y) => collator.compare(x, y);
     this.order = Array.from({ length: this.size }, (_, i) => i).sort((i, j) => {
       const x = values[i], y = values[j];
       if (x === null || y === null) return (x === null) - (y === null) || i - j; // missing ones come last
-      return sign * compare(x, y) || i - j;
+      return sign * compare(x, y) || (ties ? sign * (ties[j] - ties[i]) : 0) || i - j;
     });
     this.sorted = { c, sign };
     this.heads.forEach((head, k) =>
@@ -100,7 +106,8 @@ class Grid {
 
   draw(anew) {
     const height = this.place.clientHeight;
-    if (!height) return;
+    if (!height || this.printing) return;
+    this.stop();
     const last = Math.max(0, this.rows.length - Math.ceil(height / ROW));
     const start = Math.max(0, Math.min(last, Math.floor(this.place.scrollTop / ROW)) - BEYOND);
     if (!anew && Math.abs(start - this.start) < BEYOND / 2) return;
@@ -111,6 +118,24 @@ class Grid {
     for (let place = start; place < end; place += 1) drawn.push(this.row(place));
     this.body.replaceChildren(this.space(start), ...drawn, this.space(this.rows.length - end));
     if (focused) this.focusRow();
+  }
+
+  // The Tab key stops at one row, and that is always one in view.
+  stop() {
+    const top = this.place.scrollTop, room = this.place.clientHeight - this.table.tHead.offsetHeight;
+    const first = Math.ceil((top - 1) / ROW), last = Math.max(first, Math.floor((top + room + 1) / ROW) - 1);
+    this.active = Math.max(0, Math.min(this.rows.length - 1, Math.max(first, Math.min(last, this.active))));
+    const focused = this.body.contains(document.activeElement);
+    for (const button of this.body.querySelectorAll("button")) button.tabIndex = Number(button.dataset.place) === this.active ? 0 : -1;
+    if (focused) this.focusRow();
+  }
+
+  // For paper: the first rows of those selected, and how many there are.
+  print(on) {
+    this.printing = on;
+    if (!on) { this.draw(true); return; }
+    const shown = Math.min(PRINTED, this.rows.length);
+    this.body.replaceChildren(...Array.from({ length: shown }, (_, place) => this.row(place)));
   }
 
   space(count) {
@@ -130,7 +155,7 @@ class Grid {
         return make("th", { scope: "row" }, button);
       }
       const kind = [column.numeric ? "num" : "", column.paint ? column.paint(i) : ""].join(" ").trim();
-      return make("td", { class: kind || null, title: column.numeric ? null : text, dir: column.numeric ? null : "auto" }, text);
+      return make("td", { class: kind || null, title: column.numeric ? null : text, dir: column.name ? "auto" : null }, text);
     });
     return make("tr", { "aria-rowindex": place + 2 }, ...cells);
   }

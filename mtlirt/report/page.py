@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +82,24 @@ def write_report(
 ) -> Path:
     """See `Fit.report`."""
     assert isinstance(fit, Fit | NominalFit)
-    path = Path(path)
+    path = _place(path)
     write_page(path, render(facts(fit, Evidence.of(fit, cv, responses, log))))
     return path
+
+
+def _place(path: object) -> Path:
+    """A path that may become a file; InputError for anything else."""
+    try:
+        place = Path(path)  # type: ignore[arg-type]
+        os.fsencode(place)
+        folder = place.is_dir()
+    except (TypeError, ValueError, OSError) as error:
+        raise InputError(f"report: path {path!r} cannot be a file ({error})") from error
+    if not place.name or folder:
+        raise InputError(f"report: path {str(path)!r} is no file to write to")
+    if "\0" in str(place):
+        raise InputError(f"report: path {str(path)!r} cannot be a file")
+    return place
 
 
 def write_page(path: Path, page: str) -> None:
@@ -93,3 +109,5 @@ def write_page(path: Path, page: str) -> None:
             stage.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: cannot be written, a name or record holds half a character ({error})") from error

@@ -56,6 +56,7 @@ function boardColumn(column) {
     width: { name: 240, text: 200, rank: 80, trait: 108, share: 80, general: 88, se: 62 }[kind],
     first: kind === "rank" || !numeric ? 1 : -1,
     text: numeric ? (i) => show(values[i], kind === "trait" || kind === "general" || kind === "se" ? 2 : Math.min(digits, 3)) : (i) => values[i],
+    ties: { general: board.general_rank.values, share: board.mean_score_rank.values }[kind], name: kind === "name" || kind === "text",
     paint: kind === "trait" || kind === "general" ? (i) => tint(values[i]) : null };
 }
 
@@ -88,7 +89,7 @@ function csv(rows) {
     return typeof value === "string" ? quoted(value) : value === null ? "" : String(value);
   };
   const lines = rows.map((i) => data.leaderboard.map((column) => cell(column, i)).join(","));
-  return [data.leaderboard.map((column) => quoted(column.name)).join(","), ...lines, ""].join("\r\n");
+  return "\ufeff" + [data.leaderboard.map((column) => quoted(column.name)).join(","), ...lines, ""].join("\r\n");
 }
 
 function download(rows, name) {
@@ -97,8 +98,8 @@ function download(rows, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
-byId("csv-shown").addEventListener("click", () => download(boardGrid.rows, "scores-shown.csv"));
-byId("csv-all").addEventListener("click", () => download(models.map((_, i) => i), "scores.csv"));
+byId("csv-shown").addEventListener("click", () => download(boardGrid.rows, "report-scores-shown.csv"));
+byId("csv-all").addEventListener("click", () => download(models.map((_, i) => i), "report-scores.csv"));
 
 const steps = [...STEPS.keys()];
 byId("legend").append("trait, in standard deviations: ",
@@ -120,14 +121,14 @@ function found(wanted) {
 searched(byId("search-model"), found);
 found("");
 
-const REGIMES = [["chosen", "chosen lam"], ["separate", "separate domains"], ["complete", "complete pooling"], ["mean_score", "mean score"]];
 function ranksOf(i) {
-  const pairs = data.ranks ? REGIMES.map(([id, name]) => [name, data.ranks[id][i]])
+  const pairs = data.ranks ? data.ranks.map(({ label, values }) => [label, values[i]])
     : [["this fit", board.general_rank.values[i]], ["mean score", board.mean_score_rank.values[i]]];
-  return make("table", { class: "plain ranks" },
+  const table = make("table", { class: "plain ranks" },
     make("caption", {}, `Rank of ${show(models.length, 0)}${data.ranks ? "" : "; under other regimes not known here"}`),
     make("thead", {}, make("tr", {}, ...pairs.map(([name]) => make("th", { scope: "col", class: "num" }, name)))),
     make("tbody", {}, make("tr", {}, ...pairs.map(([, rank]) => make("td", { class: "num" }, show(rank, 0))))));
+  return make("div", { class: "scroll" }, table);
 }
 
 function model(i) {
@@ -137,22 +138,25 @@ function model(i) {
   const se = board["se:general"].values[i];
   const words = `General trait ${show(board.general.values[i], 2)}${se === null ? "" : ` (standard error ${show(se, 2)})`}, `
     + `mean score ${show(board.mean_score.values[i], 3)}.`;
-  const missing = [...gaps].map(([t, kind]) => `${data.domains[t]} (${kind})`).join(", ");
+  const missing = [...gaps].flatMap(([t, kind], k) => [k ? ", " : "", bdi(data.domains[t]), ` (${kind})`]);
   byId("model").replaceChildren(
     make("h3", { dir: "auto", tabindex: -1 }, models[i]), make("p", {}, words), ranksOf(i),
-    ...(missing ? [make("p", { dir: "auto" }, `No answer in: ${missing}.`)] : []),
+    ...(missing.length ? [make("p", {}, "No answer in: ", ...missing, ".")] : []),
     make("h4", {}, "Profile"),
     make("p", { class: "word" }, "Dot: trait in the domain with two standard errors, the highest first. Grey: all models, "
       + "their middle nine tenths and their middle half. Hollow: borrowed from other domains."), place);
   const rows = traits.map((column, t) => ({ name: data.domains[t], value: column.values[i], se: gaps.has(t) ? null : errors[t + 1].values[i],
     spread: data.spread[t], note: gaps.get(t) }));
   rows.sort((x, y) => (y.value ?? -Infinity) - (x.value ?? -Infinity));
-  dots(place, rows, { label: `Traits of ${models[i]} by domain`, axisName: "trait in the domain" });
+  dots(place, rows, { label: `Traits of ${isolated(models[i])} by domain`, axisName: "trait in the domain" });
 }
 
 // Items --------------------------------------------------------------------------------------------------------------
 
-const items = data.items, itemNames = items.item.map((name, j) => fold(`${data.domains[items.domain[j]]} ${name}`));
+const items = data.items, itemNames = items.item.map((name, j) => {
+  const domain = data.domains[items.domain[j]];
+  return fold(`${domain}: ${name}\n${domain} ${name}`);
+});
 const sameAs = new Map(items.same_as || []);
 const isNumber = (values) => values.every((v) => v === null || typeof v === "number");
 const ITEM_COLUMNS = [["item", 220], ["domain", 200], ["a", 70], ["d", 70], ["b", 76], ["key", 60], ["n_options", 74],
@@ -162,7 +166,8 @@ const itemGrid = new Grid(byId("item-grid"), { size: items.item.length, label: "
   columns: ITEM_COLUMNS.filter(([name]) => items[name]).map(([name, width]) => {
     const values = name === "domain" ? items.domain.map((t) => data.domains[t]) : items[name], numeric = isNumber(values);
     const digits = name.startsWith("n_") ? 0 : name === "mean_score" ? 3 : 2;
-    return { label: name.replace(/^n_/, "").replace("_", " "), width, values, numeric, first: name === "flags" || numeric ? -1 : 1,
+    return { label: name.replace(/^n_/, "").replace("_", " "), width, values, numeric,
+      name: name === "item" || name === "domain" || name === "key", first: name === "flags" || numeric ? -1 : 1,
       text: numeric ? (j) => show(values[j], digits) : (j) => values[j] };
   }) });
 
@@ -186,12 +191,20 @@ function curvesOf(j) {
   const o = data.options, all = [];
   for (let k = o.first[j]; k < o.first[j + 1]; k += 1) all.push(k);
   const top = (theta) => Math.max(...all.map((k) => o.a[k] * theta + o.c[k]));
-  return all.map((k, n) => ({ name: `${o.option[k]}${o.right[k] ? " (key)" : ""}, chosen ${show(100 * o.share[k], 0)} %`,
-    main: o.right[k] === 1, colour: COLOURS[n % COLOURS.length],
+  return all.map((k, n) => ({ name: o.option[k], told: `${o.right[k] ? " (key)" : ""}, chosen ${show(100 * o.share[k], 0)} %`,
+    main: o.right[k] === 1, colour: COLOURS[n % COLOURS.length], dash: DASHES[Math.floor(n / COLOURS.length) % DASHES.length],
     at: (theta) => {
       const most = top(theta), part = (m) => Math.exp(o.a[m] * theta + o.c[m] - most);
       return part(k) / all.reduce((sum, m) => sum + part(m), 0);
     } }));
+}
+
+const itemName = (j) => [bdi(data.domains[items.domain[j]]), ": ", bdi(items.item[j])];
+
+function itemButton(j) {
+  const button = make("button", { type: "button", class: "link" }, ...itemName(j));
+  button.addEventListener("click", () => { item(j); byId("item").querySelector("h3").focus(); });
+  return button;
 }
 
 function item(j) {
@@ -201,17 +214,14 @@ function item(j) {
   if (items.a) told.push(`slope a = ${show(items.a[j], 2)}`, `intercept d = ${show(items.d[j], 2)}`);
   if (items.b && items.b[j] !== null) told.push(`difficulty b = ${show(items.b[j], 2)}`);
   if (items.correlation) told.push(`correlation with the general trait ${show(items.correlation[j], 2)}`);
-  const flags = [items.flags[j] && `Flags: ${items.flags[j]}.`, sameAs.has(j) && `Same answers as ${sameAs.get(j)}.`].filter(Boolean);
-  const legend = data.options ? [make("ul", { class: "keys" }, ...list.map((curve) => {
-    const mark = make("span", { class: "mark" });
-    mark.style.backgroundColor = curve.colour;
-    return make("li", { class: curve.main ? "main" : null, dir: "auto" }, mark, curve.name);
-  }))] : [];
-  byId("item").replaceChildren(make("h3", { tabindex: -1, dir: "auto" }, `${data.domains[t]}: ${items.item[j]}`),
-    make("p", {}, `${told.join(", ")}.`), ...(flags.length ? [make("p", { dir: "auto" }, flags.join(" "))] : []), ...legend, place,
+  const legend = data.options ? [make("ul", { class: "keys" }, ...list.map((curve) =>
+    make("li", { class: curve.main ? "main" : null }, mark(curve), bdi(curve.name), curve.told)))] : [];
+  byId("item").replaceChildren(make("h3", { tabindex: -1 }, ...itemName(j)),
+    make("p", {}, `${told.join(", ")}.`), ...(items.flags[j] ? [make("p", {}, `Flags: ${items.flags[j]}.`)] : []),
+    ...(sameAs.has(j) ? [make("p", {}, "Same answers as ", itemButton(sameAs.get(j)), ".")] : []), ...legend, place,
     make("p", { class: "word" }, `Probability of ${data.options ? "each option" : "a right answer"} `
       + `by trait${data.habits ? ", for a model without a sharpness or habits of its own" : ""}; the shaded part holds the middle nine tenths of the models.`));
-  curves(place, list, { bound: data.bound, band: [data.spread[t][1], data.spread[t][5]], label: `Curve of ${items.item[j]}` });
+  curves(place, list, { bound: data.bound, band: [data.spread[t][1], data.spread[t][5]], label: `Curve of ${isolated(items.item[j])}` });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -219,4 +229,20 @@ function item(j) {
 for (const tab of tabs) tab.addEventListener("click", () => open(tab.getAttribute("aria-controls")));
 open("verdict");
 window.addEventListener("resize", redraw);
+
+// On paper all parts are shown, and the grids' first rows.
+const grids = [boardGrid, itemGrid];
+function paper(on) {
+  if (on) for (const tab of tabs) byId(tab.getAttribute("aria-controls")).hidden = false;
+  for (const grid of grids) grid.print(on);
+  if (on) for (const draw of Object.values(whenShown)) draw();
+  else open(tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls"));
+  for (const [id, grid] of [["board-printed", boardGrid], ["items-printed", itemGrid]]) {
+    const all = grid.rows.length;
+    byId(id).hidden = !on || all <= PRINTED;
+    byId(id).textContent = `The first ${PRINTED} of ${show(all, 0)} rows. ${id === "board-printed" ? "The csv has all." : "The page on a screen has all."}`;
+  }
+}
+window.addEventListener("beforeprint", () => paper(true));
+window.addEventListener("afterprint", () => paper(false));
 document.documentElement.dataset.ready = "yes";

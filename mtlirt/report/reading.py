@@ -26,7 +26,7 @@ def reading_facts(record: dict[str, Any]) -> dict[str, Any]:
     left_out: Counter[str] = Counter()
     for row in _rows(record, "dropped"):
         left_out[str(row.get("reason"))] += _whole(row.get("rows"), 1)
-    scores = Counter(f"{row.get('task')}: {row.get('metric')}{_filter(row)}" for row in used)
+    scores = Counter(_score(row) for row in used)
     differs = [
         f"{row.get('model')}, {row.get('task')}: stated {row.get('stated')}, found {row.get('found')}"
         for row in summaries
@@ -54,6 +54,12 @@ def _rows(record: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _whole(value: object, default: int) -> int:
     return int(value) if isinstance(value, int | float) else default
+
+
+def _score(row: dict[str, Any]) -> str:
+    """Task and metric; tables have no task."""
+    metric = f"{row.get('metric')}{_filter(row)}"
+    return f"{row['task']}: {metric}" if row.get("task") else metric
 
 
 def _filter(row: dict[str, Any]) -> str:

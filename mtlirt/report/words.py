@@ -9,9 +9,13 @@ from mtlirt.report.evidence import Evidence
 from mtlirt.results import summary
 from mtlirt.results.base import TraitFit
 from mtlirt.results.fit import Fit
+from mtlirt.results.summary import one_trait
 
 _CLEAR = 2.0  # standard errors from which a difference is called clear
+_DEGREES = 4  # of freedom, below which two standard errors are no clear difference
 _SHOWN = 5
+NO_CHECKS = "Inverted and repeated items are not known: that takes the answers themselves."
+_BIDI = dict.fromkeys(map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
 _RMTL = (
     "Y. Xie, Y. Xu, Y. Feng and Y. Chen (2026). LLM Benchmarking via Representation Multi-task Learning. "
     "arXiv 2610.05613."
@@ -44,9 +48,23 @@ def verdict(fit: TraitFit, scores: pd.DataFrame, evidence: Evidence, flags: dict
         "Pooling": pooling(fit, evidence),
         "How sure": certainty(scores),
         "Items": _items(len(fit.items), flags, evidence.checks is not None),
-        "The fit": f"{fit.status.value}",
+        "The fit": fit.status.value,
     }
     return [{"about": about, "text": text} for about, text in said.items()]
+
+
+def plain(text: str) -> str:
+    """A text without the characters that turn its direction."""
+    return text.translate(_BIDI)
+
+
+def isolated(name: str) -> str:
+    """A name for the middle of a sentence, which keeps its own direction and leaves the sentence its own.
+
+    >>> isolated("\u202ename") == "\u2068name\u2069"
+    True
+    """
+    return f"\u2068{plain(name)}\u2069"
 
 
 def leader(scores: pd.DataFrame) -> str:
@@ -56,23 +74,24 @@ def leader(scores: pd.DataFrame) -> str:
         return "No model has a general trait."
     first, others = ranked.iloc[0], ranked.iloc[1:]
     text = (
-        f"{first['model']} has the highest general trait, {first['general']:.2f}, on a scale where the {len(scores):,} "
-        "models here have mean 0 and standard deviation 1."
+        f"{isolated(first['model'])} has the highest general trait, {first['general']:.2f}, on a scale where the "
+        f"{len(scores):,} models here have mean 0 and standard deviation 1."
     )
     if np.isnan(first["se:general"]):
         return f"{text} It has no standard error: the items say nothing about a trait that far out."
     behind = first["general"] - others["general"]
-    near = others[behind < _CLEAR * np.hypot(first["se:general"], others["se:general"])]
+    near = others[~(behind >= _CLEAR * np.hypot(first["se:general"], others["se:general"]))]  # also those without se
     if near.empty:
         return f"{text} It is ahead of every other model by more than two standard errors of the difference."
-    names = ", ".join(near["model"].iloc[:_SHOWN])
+    names = ", ".join(map(isolated, near["model"].iloc[:_SHOWN]))
     more = f" and {len(near) - _SHOWN:,} others" if len(near) > _SHOWN else ""
     these = "another is" if len(near) == 1 else f"{len(near):,} others are"
     return f"{text} By these items {these} not clearly behind it, within two standard errors: {names}{more}."
 
 
 def _domains(fit: TraitFit) -> str:
-    text = summary.verdict(fit, fit.heterogeneity())
+    table = fit.heterogeneity()
+    text = summary.verdict(fit, table.assign(domain=[isolated(name) for name in table["domain"]]))
     fused, T = int(fit.fused.sum()), len(fit.domains)
     if T == 1 or fused == T:
         return text
@@ -85,7 +104,12 @@ def pooling(fit: TraitFit, evidence: Evidence) -> str:
     """How lam was chosen, and what the other regimes would cost."""
     if len(fit.domains) == 1:
         return "There is one domain, so nothing to pool."
+    if one_trait(fit):
+        return "This model has one trait for all domains, so there is no pooling to choose."
     if evidence.cv is None:
+        chosen = fit.settings.get("chosen")
+        if chosen:
+            return f"lam = {fit.lam:.4g} was chosen {chosen}. Its curve does not lie beside this fit."
         return (
             f"lam = {fit.lam:g} was given, not chosen by cross-validation: whether the domains should borrow more or "
             "less from each other was not tested."
@@ -95,22 +119,33 @@ def pooling(fit: TraitFit, evidence: Evidence) -> str:
     if at.empty:
         return f"There is a cross-validation, but lam = {fit.lam:g} is not on its path."
     row = at.iloc[0]
-    costs = [
-        _cost(name, table[table["lam"] == lam].iloc[0])
-        for name, lam in (("complete pooling", np.inf), ("separate domains", 0.0))
-        if lam != fit.lam and (table["lam"] == lam).any()
-    ]
-    chosen = {0.0: "Separate domains predict", np.inf: "Complete pooling predicts"}.get(
-        fit.lam, f"lam = {fit.lam:.4g} predicts"
-    )
-    best = "best" if row["excess"] <= 0 else f"with an excess of {row['excess']:.5f} over the best"
-    return f"{chosen} held-out answers {best}: log-loss {row['mean']:.4f} (se {row['se']:.4f}). {' '.join(costs)}"
+    loss = f"log-loss {row['mean']:.4f} (se {row['se']:.4f})"
+    if row["excess"] <= 0:
+        said = [f"{_predicts(fit.lam)} held-out answers best: {loss}."]
+    else:
+        said = [f"{_predicts(fit.lam)} held-out answers with {loss}, {_worse(row)}."]
+        if evidence.chosen is not None:
+            said.append(f"{_predicts(evidence.chosen)} them best.")
+    for lam in (np.inf, 0.0):
+        end = table[table["lam"] == lam]
+        if lam in (fit.lam, evidence.chosen) or end.empty:
+            continue
+        best = end["excess"].iloc[0] <= 0
+        said.append(f"{_predicts(lam)} them {'as well' if best else _worse(end.iloc[0])}.")
+    return " ".join(said)
 
 
-def _cost(name: str, end: pd.Series) -> str:
-    excess, se = end["excess"], end["excess_se"]
-    clear = "clearly worse" if excess > _CLEAR * se else "not clearly worse"
-    return f"{name.capitalize()}: {clear}, by {excess:.5f} (se {se:.5f}, paired over folds)."
+def _predicts(lam: float) -> str:
+    name = {0.0: "Separate domains predict", np.inf: "Complete pooling predicts"}
+    return name.get(lam, f"lam = {lam:.4g} predicts")
+
+
+def _worse(row: pd.Series) -> str:
+    """How much worse than the best; clearly only where the standard error rests on enough folds."""
+    excess, se = row["excess"], row["excess_se"]
+    apart, known = excess > _CLEAR * se, row["n_converged"] > _DEGREES
+    kind = ("clearly worse" if apart else "not clearly worse") if known else "worse"
+    return f"{kind}, by {excess:.5f} over the best (se {se:.5f}, paired over folds)"
 
 
 def certainty(scores: pd.DataFrame) -> str:
@@ -134,12 +169,40 @@ def certainty(scores: pd.DataFrame) -> str:
 
 def _items(J: int, flags: dict[str, int], checked: bool) -> str:
     told = [f"{n:,} {flag}" for flag, n in flags.items() if n]
-    text = f"Of {J:,} items {', '.join(told)}." if told else f"None of the {J:,} items is flagged."
-    return text if checked else f"{text} Inverted and repeated items are not known: that takes the answers themselves."
+    text = f"None of the {J:,} items is flagged."
+    if told:
+        text = f"Of {J:,} items {', '.join(told)}." + (" An item may have several flags." if len(told) > 1 else "")
+    return text if checked else f"{text} {NO_CHECKS}"
+
+
+def flag_legend(fit: TraitFit) -> list[list[str]]:
+    """What each flag of an item means: pairs of its name and a sentence."""
+    slopes = isinstance(fit, Fit)
+    alike = "Every model answered alike: the item says nothing about traits."
+    wrong = "No model chose the key. Which wrong option a model chose may still tell about its trait."
+    ends = [["all right, all wrong", alike]] if slopes else [["all right", alike], ["all wrong", wrong]]
+    lines = [
+        ["flat", "The slope is 0: better models answer it no better. Often an ambiguous question or a wrong key."],
+        ["at bound", "The slope or the intercept lies on its bound: a steeper or more extreme curve would fit better."],
+    ]
+    return [
+        *ends,
+        *(lines if slopes else []),
+        [
+            "inverted",
+            "Its scores correlate with the general trait by more than two standard errors below 0: better models "
+            "answer it worse. Look at its key.",
+        ],
+        [
+            "duplicate",
+            "All models answered it as they answered an earlier item, and chance is unlikely to have made the two "
+            "alike. Items that nearly all models answer alike are not compared: among many of them some coincide.",
+        ],
+    ]
 
 
 def method(fit: TraitFit) -> list[str]:
-    """The method in four sentences."""
+    """The method in sentences: model, scale, weights, borrowing, errors."""
     C = fit.settings["C"]
     if isinstance(fit, Fit):
         model = (
@@ -159,19 +222,41 @@ def method(fit: TraitFit) -> list[str]:
         "Traits have mean 0 and mean square 1 over the models of this table: a trait of 1 is one standard deviation "
         "above their average, not an amount of its own."
     )
-    if "mtl" in fit.settings.get("verb", "fit_mtl"):
-        borrowing = (
-            "Domains borrow from each other through a penalty, lam times the sine of the angle between a domain's "
-            "trait and the general trait, summed over domains: at infinity there is one trait for all, at 0 each "
-            "domain stands alone, and in between domains that differ little are fused with the general trait exactly."
-        )
-    else:
-        borrowing = "All domains share one trait, which is the general trait."
     errors = (
         "Standard errors are 1 / sqrt(Fisher information) of the items that a model answered, at its trait and with "
         "the items taken as known."
     )
-    return [model, scale, borrowing, errors]
+    return [model, scale, _weighing(fit), _borrowing(fit), errors]
+
+
+def _weighing(fit: TraitFit) -> str:
+    if len(fit.domains) == 1 or one_trait(fit):
+        return "All answers weigh alike."
+    return "Each domain's loss is its mean over items, so domains weigh alike, whatever their number of items."
+
+
+def _borrowing(fit: TraitFit) -> str:
+    if len(fit.domains) == 1:
+        return "There is one domain, whose trait is the general trait: nothing is borrowed."
+    if one_trait(fit):
+        return "All domains share one trait, which is the general trait."
+    if fit.lam == 0:
+        return (
+            "The domains borrow nothing from each other (lam = 0): each has a trait of its own, estimated from its own "
+            "answers, and a sine of 0 to the general trait would mean the same trait."
+        )
+    text = (
+        "Domains borrow from each other through a penalty, lam times the sine of the angle between a domain's "
+        "trait and the general trait, summed over domains: a sine of 0 means the same trait. At infinity there is one "
+        "trait for all, at 0 each domain stands alone, and in between domains that differ little are fused with the "
+        "general trait exactly."
+    )
+    weights = fit.penalty_weights
+    if (weights == weights.iloc[0]).all():
+        return text
+    told = ", ".join(f"{isolated(str(name))} {weight:g}" for name, weight in list(weights.items())[:_SHOWN])
+    more = f" and {len(weights) - _SHOWN} more" if len(weights) > _SHOWN else ""
+    return f"{text} Each sine has a weight of its own in the sum: {told}{more}."
 
 
 def references(fit: TraitFit) -> list[str]:
@@ -180,4 +265,4 @@ def references(fit: TraitFit) -> list[str]:
         return [_RMTL, _BIRNBAUM, _JOINT]
     if "components" in fit.settings:
         return [_LLM_NRM, _BOCK]
-    return [_RMTL, _BOCK, _JOINT] if "mtl" in fit.settings["verb"] else [_BOCK]
+    return [_RMTL, _BOCK, _JOINT] if not one_trait(fit) else [_BOCK]

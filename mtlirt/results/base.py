@@ -180,7 +180,8 @@ class TraitFit:
         Parameters
         ----------
         path : file to write; one that is there is replaced.
-        cv : the cross-validation that the fit comes from, for the path, the curve and the ranks under other regimes.
+        cv : a cross-validation of the same answers by the same kind of model, for the path, the curve and the ranks
+            under other regimes.
         responses : the answers, for items that run against the general trait or repeat another.
         log : the record of the import that made the answers.
 
@@ -190,7 +191,8 @@ class TraitFit:
 
         Raises
         ------
-        InputError if `cv` or `responses` are of other answers, or the file cannot be written.
+        InputError if `cv` is of other answers or another kind of model, `responses` are other answers, `log` is no
+        record of an import, or the file cannot be written.
 
         >>> import mtlirt, tempfile
         >>> demo = mtlirt.datasets.demo()

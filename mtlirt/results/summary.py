@@ -67,11 +67,27 @@ def _text(frame: pd.DataFrame) -> str:
     return frame.to_string(index=False, float_format="{:.3f}".format)
 
 
+def one_trait(fit: TraitFit) -> bool:
+    """True for a model with one trait for all domains, whatever the penalty weight."""
+    return "mtl" not in fit.settings.get("verb", "fit_mtl")
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: "1 domain", "1,000 domains".
+
+    >>> counted(1, "domain"), counted(1000, "domain")
+    ('1 domain', '1,000 domains')
+    """
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
 def verdict(fit: TraitFit, table: pd.DataFrame) -> str:
     """One sentence on how far the domains agree."""
     T = len(table)
     if T == 1:
         return "One domain: its trait is the general trait."
+    if one_trait(fit):
+        return "This model has one trait for all domains."
     if fit.fused.all():
         return f"All {T} domains share one trait at this lam."
     near = int((table["sine"] < _AGREE).sum())
@@ -86,7 +102,8 @@ def verdict(fit: TraitFit, table: pd.DataFrame) -> str:
 
 def _facts(fit: Fit | NominalFit, table: pd.DataFrame) -> tuple[tuple[str, str], ...]:
     N, J, T = len(fit.theta), len(fit.items), len(fit.domains)
-    pooling = {0.0: "separate domains", np.inf: "complete pooling"}.get(fit.lam, "sine penalty")
+    pooling = {0.0: ", separate domains", np.inf: ", complete pooling"}.get(fit.lam, ", sine penalty")
+    pooled = one_trait(fit)
     ratio = "" if np.isnan(fit.lam_ratio) else f" = {fit.lam_ratio:.3g} x lam_max ({fit.lam_max.max():.4g})"
     missing = 1 - fit.n_answers / (N * J)
     C = fit.settings["C"]
@@ -95,14 +112,21 @@ def _facts(fit: Fit | NominalFit, table: pd.DataFrame) -> tuple[tuple[str, str],
     chosen = fit.settings.get("chosen")
     return (
         ("Call", _call(fit)),
-        ("Model", f"{_model(fit)}, {pooling}"),
+        ("Model", f"{_model(fit)}{'' if pooled else pooling}"),
         ("Ended", f"{fit.status.value} ({len(fit.trace)} steps)"),
-        ("Data", f"{N:,} models x {J:,} items in {T} domains, {fit.n_answers:,} answers ({missing:.1%} missing)"),
-        ("Penalty", f"lam = {fit.lam:g}{ratio}"),
+        (
+            "Data",
+            f"{N:,} models x {J:,} items in {counted(T, 'domain')}, {fit.n_answers:,} answers ({missing:.1%} missing)",
+        ),
+        *([] if pooled else [("Penalty", f"lam = {fit.lam:g}{ratio}")]),
         *([] if chosen is None else [("Chosen", chosen)]),
         ("Objective", f"{fit.objective:.8g} = loss {fit.loss:.8g} + penalty {fit.penalty:.6g}"),
         ("Likelihood", f"log-likelihood {fit.log_likelihood:,.2f}, {fit.n_params:,} parameters"),
-        ("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly"),
+        *(
+            []
+            if pooled or T == 1
+            else [("Fused", f"{int(fit.fused.sum())} of {T} domains equal the general trait exactly")]
+        ),
         _items(fit),
         *_behaviour(fit),
         *([] if "scale" in fit.settings else [("Traits", f"{on_box:,} of {N * T:,} on the box |theta| = {C:g}")]),
@@ -116,13 +140,13 @@ def _call(fit: TraitFit) -> str:
     solver = dict(settings["solver"])
     name = solver.pop("name")
     verb = "fit_llm_nrm" if "components" in settings else settings.get("verb", "fit_mtl")
-    parts = [f"lam={fit.lam:g}"] if "mtl" in verb else []
+    parts = [] if one_trait(fit) else [f"lam={fit.lam:g}"]
     parts += [f"{k}={settings[k]!r}" for k in ("channel", "ridge", "scale", "objective") if k in settings]
     parts.append(f"solver={name}({', '.join(f'{k}={v!r}' for k, v in solver.items())})")
     parts += [f"{name}={name in settings['components']}" for name in _COMPONENTS if "components" in settings]
     if "scale" not in settings:
         parts.append(f"C={settings['C']:g}")
-    if "mtl" in verb:
+    if not one_trait(fit):
         parts.append(f"missing_weight={settings['missing_weight']!r}")
     return f"{verb}({', '.join(parts)})"
 
@@ -130,7 +154,7 @@ def _call(fit: TraitFit) -> str:
 def _model(fit: Fit | NominalFit) -> str:
     if isinstance(fit, Fit):
         return "two-parameter logistic, joint maximum likelihood, one trait per domain"
-    traits = "one trait per domain" if "mtl" in fit.settings["verb"] else "one trait"
+    traits = "one trait" if one_trait(fit) else "one trait per domain"
     components = fit.settings.get("components")
     return f"nominal response{', with ' + ', '.join(components) if components else ''}, {traits}"
 
@@ -162,7 +186,7 @@ def _notes(fit: TraitFit) -> tuple[str, ...]:
     notes = []
     N, C = len(fit.theta), fit.settings["C"]
     on_box = int((fit.theta.abs() >= C * (1 - 1e-9)).any(axis=1).sum())
-    if on_box and N < _SMALL_N and "mtl" in fit.settings.get("verb", "fit_mtl"):
+    if on_box and N < _SMALL_N and not one_trait(fit):
         notes.append(
             f"Models on the box: {on_box}, and there are fewer than {_SMALL_N} models: a few extreme models steer "
             "the angles between domains. Compare with lam = 0 and infinity, and consider dropping all-right and "

@@ -54,7 +54,8 @@ class Grid {
       make("thead", {}, make("tr", { "aria-rowindex": 1 }, ...this.heads)), this.body);
     this.table.querySelectorAll("col").forEach((col, c) => { col.style.width = `${columns[c].width}px`; });
     this.table.style.width = `${columns.reduce((sum, c) => sum + c.width, 0)}px`;
-    place.style.scrollPaddingLeft = `${columns[0].width}px`; // what gets the focus is not under the first column
+    place.style.scrollPaddingLeft = `${columns[0].width}px`;
+    this.table.tHead.addEventListener("focusin", (event) => this.reveal(event.target.parentElement));
     place.replaceChildren(this.table);
     roving(this.table.tHead, "button");
     place.addEventListener("scroll", () => this.later(), { passive: true });
@@ -84,6 +85,13 @@ class Grid {
     this.heads.forEach((head, k) =>
       head.setAttribute("aria-sort", k === c ? (sign > 0 ? "ascending" : "descending") : "none"));
     this.select();
+  }
+
+  // A heading with the focus is not under the first column: browsers leave one that is partly hidden where it is.
+  reveal(cell) {
+    if (cell.cellIndex === 0) return;
+    const left = cell.offsetLeft, right = left + cell.offsetWidth - this.place.clientWidth;
+    this.place.scrollLeft = Math.min(left - this.columns[0].width, Math.max(right, this.place.scrollLeft));
   }
 
   filter(matches) {

@@ -341,7 +341,7 @@ def test_reading_log(cv):
     assert (read["files"], read["used"], read["answers"], read["gaps"]) == (2, 1, 3, 1)
     assert read["left_out"] == [["no score", 5]]
     assert read["scores"] == [["law: acc (x)", 1]]
-    assert read["differs"] == ["m, law: stated 0.5, found 0.25"]
+    assert read["differs"] == ["\u2068m\u2069, \u2068law\u2069: stated 0.5, found 0.25"]
     assert (len(read["warnings"]), read["more_warnings"]) == (40, 5)
     text = render(facts(cv.fit, Evidence(reading=RECORD)))
     assert "warning &lt;b&gt;1&lt;/b&gt;" in text

@@ -110,7 +110,9 @@ def test_names_do_not_turn_sentences(small):
     for sentence in sentences:
         assert sentence.count("\u2068") == sentence.count("\u2069")
         assert not any(c in sentence for c in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
-    page = render(told)
+    page = render(facts(fit, Evidence(reading={**RECORD, "warnings": ["\u202eturned"]})))
+    assert "<li>turned</li>" in page
+    assert "the verdict goes by the standard error of the difference" in page
     assert '<dd dir="auto">' not in page
     assert '<li dir="auto">' not in page
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from mtlirt.report.words import isolated, plain
+
 _SHOWN = 40
 
 
@@ -25,14 +27,14 @@ def reading_facts(record: dict[str, Any]) -> dict[str, Any]:
     used = [row for row in files if row.get("used")]
     left_out: Counter[str] = Counter()
     for row in _rows(record, "dropped"):
-        left_out[str(row.get("reason"))] += _whole(row.get("rows"), 1)
+        left_out[plain(str(row.get("reason")))] += _whole(row.get("rows"), 1)
     scores = Counter(_score(row) for row in used)
     differs = [
-        f"{row.get('model')}, {row.get('task')}: stated {row.get('stated')}, found {row.get('found')}"
+        f"{_isolated(row, 'model')}, {_isolated(row, 'task')}: stated {row.get('stated')}, found {row.get('found')}"
         for row in summaries
         if row.get("verdict") == "differs"
     ]
-    warnings = [str(text) for text in record.get("warnings", [])]
+    warnings = [plain(str(text)) for text in record.get("warnings", [])]
     return {
         "files": len(files),
         "used": len(used),
@@ -50,6 +52,10 @@ def reading_facts(record: dict[str, Any]) -> dict[str, Any]:
 
 def _rows(record: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [row for row in record.get(name, []) if isinstance(row, dict)]
+
+
+def _isolated(row: dict[str, Any], name: str) -> str:
+    return isolated(str(row.get(name)))
 
 
 def _whole(value: object, default: int) -> int:

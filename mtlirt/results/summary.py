@@ -205,7 +205,8 @@ def _notes(fit: TraitFit) -> tuple[str, ...]:
     ):
         count = int((fit.items["flag"] == flag).sum())
         if count:
-            notes.append(f"Items {meaning}: {count:,}. They say nothing about the traits.")
+            silent = isinstance(fit, Fit) or flag == "all right"  # which wrong option was chosen may say something
+            notes.append(f"Items {meaning}: {count:,}.{' They say nothing about the traits.' if silent else ''}")
     constant = int(fit.data.mean_score.isin([0.0, 1.0]).all(axis=1).sum())
     if constant:
         notes.append(f"Models with all answers right, or all wrong, in every domain: {constant:,}.")

@@ -161,3 +161,11 @@ def test_versions_of_the_page_and_of_the_fit(small):
     told = facts(fit)["versions"]
     assert [name for name, _ in told] == ["page made with"]
     assert facts(fit, Evidence(fitted_with="0.0.1"))["versions"][0] == ["fit made with", "mtlirt 0.0.1"]
+
+
+def test_wrong_options_of_an_item_nobody_solved_may_tell(golden_options):
+    fit = mtlirt.fit_nrm(golden_options)
+    flagged = replace(fit, items=fit.items.assign(flag=["all wrong", "all right"] + [""] * (len(fit.items) - 2)))
+    wrong, right = (next(x for x in facts(flagged)["notes"] if f"answered {how} by" in x) for how in ("wrong", "right"))
+    assert "They say nothing" in right
+    assert "They say nothing" not in wrong

@@ -106,7 +106,7 @@ def test_verdict(told, cv):
     assert "se " in said["Pooling"]
     assert "take the items as known" in said["How sure"]
     assert said["The fit"].startswith("Converged")
-    assert len(told["method"]) == 5
+    assert len(told["method"]) == 4
     assert told["left_out"] == {"domains": None, "items": None}
     assert [picture["name"] for picture in told["pictures"]] == ["correlation", "heterogeneity", "cv", "path"]
 

@@ -202,7 +202,7 @@ def flag_legend(fit: TraitFit) -> list[list[str]]:
 
 
 def method(fit: TraitFit) -> list[str]:
-    """The method in sentences: model, scale, weights, borrowing, errors."""
+    """The method in four sentences: model, scale and errors, weights, borrowing."""
     C = fit.settings["C"]
     if isinstance(fit, Fit):
         model = (
@@ -220,13 +220,10 @@ def method(fit: TraitFit) -> list[str]:
             model = model.replace("; traits", ", and with terms for each model's sharpness and habits; traits")
     scale = (
         "Traits have mean 0 and mean square 1 over the models of this table: a trait of 1 is one standard deviation "
-        "above their average, not an amount of its own."
+        "above their average, not an amount of its own; standard errors are 1 / sqrt(Fisher information) of the items "
+        "that a model answered, at its trait and with the items taken as known."
     )
-    errors = (
-        "Standard errors are 1 / sqrt(Fisher information) of the items that a model answered, at its trait and with "
-        "the items taken as known."
-    )
-    return [model, scale, _weighing(fit), _borrowing(fit), errors]
+    return [model, scale, _weighing(fit), _borrowing(fit)]
 
 
 def _weighing(fit: TraitFit) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mtlirt.errors import InputError
 from mtlirt.readers import lm_eval
-from mtlirt.readers.fields import LogError, parse
+from mtlirt.readers.fields import LogError, no_parquet, parse
 
 LM_EVAL, INSPECT, HELM, EEE, V1, V2, TABLE = "lm-eval", "inspect", "helm", "eee", "openllm-v1", "openllm-v2", "table"
 FORMATS = (LM_EVAL, INSPECT, HELM, EEE, V1, V2, TABLE)
@@ -160,7 +160,7 @@ def _kind_of_parquet(path: Path) -> str:
     try:
         names = {name.split(".")[0] for name in pq.read_schema(path).names}
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise LogError(f"is no parquet file, or is cut off ({str(error).splitlines()[0][:120]})") from error
+        raise no_parquet(error) from error
     return V1 if names & _DETAILS and names & _DETAILS_TOO else TABLE
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, in_utc, lines, load, number, take
+from mtlirt.readers.fields import Field, LogError, Problems, each, in_utc, lines, load, number, take
 from mtlirt.readers.options import agreeing, by_letter
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
@@ -101,7 +101,7 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     A row that tells of an error is left out, or is wrong with `choices.failed_is_wrong`.
     """
     aggregate = _aggregate(path, problems)
-    rows = _rows(path, problems)
+    rows = each(lines(path, problems), _row, problems)
     if not rows:
         raise LogError("has no row that can be read" if problems.found else "is empty")
     models = {r.model for r in rows}
@@ -157,16 +157,6 @@ def _sheet(
         dropped=dict(+dropped) | repeated,
         notes=(*notes, *contradictions),
     )
-
-
-def _rows(path: Path, problems: Problems) -> list[_Row]:
-    rows = []
-    for line, record in lines(path, problems):
-        try:
-            rows.append(_row(line, record))
-        except LogError as error:
-            problems.add(line, str(error))
-    return rows
 
 
 def _row(line: int, record: Any) -> _Row:

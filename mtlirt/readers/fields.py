@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -20,6 +20,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "any": (object,),
 }
+Row = TypeVar("Row")
 _DEEP = "is nested too deeply to be a log"
 
 
@@ -156,6 +157,33 @@ def in_utc(time: str | None) -> str:
         return (told if told.tzinfo else told.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return text
+
+
+def each(records: Iterable[tuple[int, Any]], make: Callable[[int, Any], Row], problems: Problems) -> list[Row]:
+    """`make(line, record)` of every record; those of which it raises LogError become problems."""
+    rows = []
+    for line, record in records:
+        try:
+            rows.append(make(line, record))
+        except LogError as error:
+            problems.add(line, str(error))
+    return rows
+
+
+def take_beside(fields: tuple[Field, ...], paths: Iterable[Path], problems: Problems) -> dict[str, Any] | None:
+    """The declared columns of the first of these files that is there and can be read; None if there is none."""
+    for path in paths:
+        if path.exists():
+            try:
+                return take(fields, load_shared(path))
+            except LogError as error:
+                problems.add(0, f"its {path.name} {error}")
+    return None
+
+
+def no_parquet(error: Exception) -> LogError:
+    """What to say of a parquet file that pyarrow refuses."""
+    return LogError(f"is no parquet file, or is cut off ({str(error).splitlines()[0][:120]})")
 
 
 def number(value: Any) -> float | None:

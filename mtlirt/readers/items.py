@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 
 import numpy as np
 import pandas as pd
 
+from mtlirt.data.columns import option_labels
 from mtlirt.readers.runs import Run
 from mtlirt.readers.sheet import most_common
 
 DOMAIN_BY = ("task", "subject", "prefix")
-_LETTERS = 26
 _BEFORE_SUBJECT = re.compile(
     r"((leaderboard_)?(mmlu_pro|mmlu|cmmlu|bbh|musr|gpqa)_(?!pro$)((cot|zeroshot|fewshot)_)*|hendrycksTest-|.*\bsubject=)(?P<subject>[^,)]+).*"
 )
@@ -149,7 +150,7 @@ def _options(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
     kept = ["model", "domain", "item", "score"]
     if (rows["n_options"] > 0).any():
         most = int(rows["n_options"].max())
-        labels = [chr(ord("A") + i) if most <= _LETTERS else str(i) for i in range(most)]
+        labels = option_labels(most, letters=most <= len(ascii_uppercase))
         for name in ("option", "key"):
             rows[name] = pd.Categorical.from_codes(rows[name].to_numpy(), categories=pd.Index(labels, dtype=str))
         rows["n_options"] = rows["n_options"].astype("Int16").mask(rows["n_options"] == 0)

@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, clean, lines, load, load_shared, number, take
+from mtlirt.readers.fields import (
+    Field,
+    LogError,
+    Problems,
+    clean,
+    each,
+    lines,
+    load,
+    load_shared,
+    number,
+    take,
+    take_beside,
+)
 from mtlirt.readers.options import Told, agreeing, in_range, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
@@ -74,8 +86,8 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     """The answers of one samples file."""
     match = NAME.fullmatch(path.name)
     task, run = match["task"] if match else path.stem, run_of(path)
-    results = _results(path.with_name(f"results_{run}.json"), problems)
-    rows = _rows(path, problems)
+    results = take_beside(RESULTS, [path.with_name(f"results_{run}.json")], problems)
+    rows = each(_records(path, problems), _row, problems)
     if not rows:
         raise LogError("has no row that can be read" if problems.found else "is empty")
     filter_name = choices.filter(list(dict.fromkeys(r.filter for r in rows)))
@@ -105,16 +117,6 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
             notes=tuple(notes),
         )
     ]
-
-
-def _rows(path: Path, problems: Problems) -> list[_Row]:
-    rows = []
-    for line, record in _records(path, problems):
-        try:
-            rows.append(_row(line, record))
-        except LogError as error:
-            problems.add(line, str(error))
-    return rows
 
 
 def _records(path: Path, problems: Problems) -> Any:
@@ -210,17 +212,6 @@ def _answer(row: _Row, score: float, told: tuple[int, int] | None) -> Answer:
     option, key = told
     layout = digest(*row.texts)
     return plain._replace(layout=layout, option=option, key=key, n_options=len(row.texts), logprobs=row.logprobs)
-
-
-def _results(path: Path, problems: Problems) -> dict[str, Any] | None:
-    """The results of the same time, None if there are none."""
-    if not path.exists():
-        return None
-    try:
-        return read_results(path)
-    except LogError as error:
-        problems.add(0, f"its {path.name} {error}")
-        return None
 
 
 def read_results(path: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from mtlirt.readers.detect import Found, Source
 from mtlirt.readers.fields import LogError, Problems, clean
 from mtlirt.readers.items import DOMAIN_BY, one_table
 from mtlirt.readers.many_tables import read_tables
-from mtlirt.readers.read_log import ReadLog, refuse
+from mtlirt.readers.read_log import DROPPED, FILES, ReadLog, refuse
 from mtlirt.readers.runs import Run, name_models, one_run_each, one_text_each, same_test
 from mtlirt.readers.sheet import Sheet
 
@@ -269,7 +269,6 @@ def _unread_tasks(found: Found, sheets: Sequence[tuple[str, str, Sheet]]) -> lis
 
 def _files(runs: list[Run], passed_over: list[tuple[Run, str]]) -> pd.DataFrame:
     rows = [(run, True, "") for run in runs] + [(run, False, reason) for run, reason in passed_over]
-    names = ["file", "format", "model", "task", "run", "metric", "filter", "rows", "used", "reason"]
     told = [
         (
             r.file,
@@ -285,7 +284,7 @@ def _files(runs: list[Run], passed_over: list[tuple[Run, str]]) -> pd.DataFrame:
         )
         for r, used, why in rows
     ]
-    return pd.DataFrame(told, columns=names).sort_values(["file", "task"], ignore_index=True)
+    return pd.DataFrame(told, columns=list(FILES)).sort_values(["file", "task"], ignore_index=True)
 
 
 def _dropped(reading: _Reading, runs: list[Run], passed_over: list[tuple[Run, str]], found: Found) -> pd.DataFrame:
@@ -296,4 +295,4 @@ def _dropped(reading: _Reading, runs: list[Run], passed_over: list[tuple[Run, st
     rows += [(r.file, 0, why, n) for r in runs for why, n in r.sheet.dropped.items()]
     rows += [(r.file, 0, why, len(r.sheet.rows)) for r, why in passed_over]
     rows += [(clean(str(path)), 0, why, None) for path, why in found.passed_over]
-    return pd.DataFrame(rows, columns=["file", "line", "reason", "rows"]).astype({"rows": "Int64"})
+    return pd.DataFrame(rows, columns=list(DROPPED)).astype({"rows": "Int64"})

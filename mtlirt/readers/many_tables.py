@@ -12,7 +12,7 @@ from mtlirt.errors import InputError
 from mtlirt.readers import checks, detect
 from mtlirt.readers.detect import Found
 from mtlirt.readers.fields import clean
-from mtlirt.readers.read_log import ReadLog, refuse
+from mtlirt.readers.read_log import DROPPED, FILES, ReadLog, refuse
 from mtlirt.readers.tables import PREFIX, read_responses
 
 _OPTIONAL = ("option", "key", "probs", "n_options", "trials")
@@ -33,11 +33,10 @@ def read_tables(paths: list[Path], found: Found, domain_by: str, lenient: bool) 
         (clean(str(path)), detect.TABLE, "", "", "", "score", "none", part.n_answers, True, "")
         for path, part in parts.items()
     ]
-    names = ["file", "format", "model", "task", "run", "metric", "filter", "rows", "used", "reason"]
     dropped = [(clean(str(path)), 0, why, None) for path, why in (*problems, *found.passed_over)]
     log = ReadLog(
-        files=pd.DataFrame(told, columns=names),
-        dropped=pd.DataFrame(dropped, columns=["file", "line", "reason", "rows"]).astype({"rows": "Int64"}),
+        files=pd.DataFrame(told, columns=list(FILES)),
+        dropped=pd.DataFrame(dropped, columns=list(DROPPED)).astype({"rows": "Int64"}),
         summaries=checks.summaries([], set()),
         missing=checks.missing(responses),
         warnings=(*responses.notes, *checks.of_answers(responses)),

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mtlirt.readers.choices import Choices
-from mtlirt.readers.fields import Field, LogError, Problems, load_shared, number, take
+from mtlirt.readers.fields import Field, LogError, Problems, each, no_parquet, number, take, take_beside
 from mtlirt.readers.options import Target, Told, agreeing, in_range, options_and_keys
 from mtlirt.readers.sheet import Answer, Sheet, Summary, digest, from_hash, tabulate
 
@@ -60,7 +60,9 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     if match is None:
         raise LogError("is not named details_<suite>|<task>|<shots>_<time>.parquet, so its task is not known")
     task = match["task"]
-    results = _results(path, match["run"], problems)
+    repository = _repository(path)
+    tops = [path.parent] if repository is None else [path.parent, repository]
+    results = take_beside(RESULTS, [top / f"results_{match['run']}.json" for top in tops], problems)
     records = _records(path)
     if not records:
         raise LogError("has no rows")
@@ -71,16 +73,15 @@ def read(path: Path, choices: Choices, problems: Problems) -> list[Sheet]:
     if not answers:
         raise LogError(f"has no row with metric {metric!r} that can be read")
     table, dropped = tabulate(answers)
-    folder = _repository(path)
     return [
         Sheet(
             task=task,
             metric=metric,
             filter="none",
             run=run_of(path) or "",
-            model=None if folder is None else _REPOSITORY.sub(r"\g<org>/\g<name>", folder.name),
+            model=None if repository is None else _REPOSITORY.sub(r"\g<org>/\g<name>", repository.name),
             folder=path.resolve().parent.name,
-            origin=str(path.parent if folder is None else folder),
+            origin=str(path.parent if repository is None else repository),
             unit="hendrycksTest" if task.startswith(_MMLU) else task,
             test={"number of shots": match["shots"], "version": _version(results, match)},
             rows=table,
@@ -97,18 +98,6 @@ def run_of(path: Path) -> str | None:
     """The time in the name of a details or a results file, None if it is neither."""
     match = _NAME.fullmatch(unquote(path.name)) or _RESULTS.fullmatch(path.name)
     return None if match is None else re.sub("[:_]", "-", match["run"])
-
-
-def _results(path: Path, run: str, problems: Problems) -> dict[str, Any] | None:
-    """The results of the run, beside its details or at the top of the repository; None if they are not there."""
-    for folder in (path.parent, _repository(path)):
-        beside = None if folder is None else folder / f"results_{run}.json"
-        if beside is not None and beside.exists():
-            try:
-                return take(RESULTS, load_shared(beside))
-            except LogError as error:
-                problems.add(0, f"its {beside.name} {error}")
-    return None
 
 
 def _version(results: dict[str, Any] | None, match: re.Match[str]) -> str | None:
@@ -143,20 +132,19 @@ def _records(path: Path) -> list[dict[str, Any]]:
             kept = [n for n in names if n not in ("input_tokens", "cont_tokens", "specifics", "full_prompt")]
             return [r for batch in file.iter_batches(_BATCH, columns=kept) for r in batch.to_pylist()]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise LogError(f"is no parquet file, or is cut off ({str(error).splitlines()[0][:120]})") from error
+        raise no_parquet(error) from error
 
 
 def _rows(records: list[dict[str, Any]], problems: Problems) -> list[dict[str, Any]]:
-    rows = []
-    for place, record in enumerate(records):
-        try:
-            rows.append({**take(FIELDS, record), "place": place, "line": place + 1, "metrics": _metrics(record)})
-        except LogError as error:
-            problems.add(place + 1, str(error))
+    rows = each(enumerate(records, start=1), _row, problems)
     hashed = next((name for name in _TEXTS if rows and all(r[name] for r in rows)), None)
     if hashed is None:
         raise LogError("has neither hashes nor texts of its items")
     return [{**row, "hashed": hashed} for row in rows]
+
+
+def _row(line: int, record: dict[str, Any]) -> dict[str, Any]:
+    return {**take(FIELDS, record), "place": line - 1, "line": line, "metrics": _metrics(record)}
 
 
 def _metrics(record: dict[str, Any]) -> dict[str, float]:

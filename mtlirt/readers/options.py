@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from mtlirt.readers.fields import Problems
@@ -12,13 +13,12 @@ Target = str | int | None
 _PER = {"acc": lambda text: 1, "acc_norm": len, "acc_bytes": lambda text: len(text.encode("utf-8", "surrogatepass"))}
 _ROUNDING = 1e-3  # half precision keeps three digits
 _MOST_OPTIONS = 1000
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def by_letter(named: Any, n_options: int) -> int:
     """0-based place of the option that a letter names, -1 for anything else."""
     letter = named.strip() if isinstance(named, str) else ""
-    place = _LETTERS.find(letter) if len(letter) == 1 else -1
+    place = ascii_uppercase.find(letter) if len(letter) == 1 else -1
     return place if place < n_options else -1
 
 

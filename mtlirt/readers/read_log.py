@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from mtlirt.data.store import replacing
 from mtlirt.errors import InputError
 
+FRAMES = ("files", "dropped", "summaries", "missing")
+FILES = ("file", "format", "model", "task", "run", "metric", "filter", "rows", "used", "reason")
+DROPPED = ("file", "line", "reason", "rows")
 _SHOWN = 8
 _LISTED = 12
 
@@ -65,18 +69,19 @@ class ReadLog:
             text.append(f"warning: and {len(self.warnings) - _SHOWN:,} more")
         return "\n".join(text)
 
+    def record(self) -> dict[str, Any]:
+        """All of it as plain lists and dicts: the frames as lists of rows, and the warnings."""
+        frames = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in FRAMES}
+        return {**frames, "warnings": list(self.warnings)}
+
     def save(self, path: str | Path) -> None:
-        """Write all of it as JSON: the frames as lists of rows, and the warnings."""
+        """Write `record` as JSON."""
         path = Path(path)
-        frames = {name: json.loads(getattr(self, name).to_json(orient="records")) for name in _FRAMES}
         try:
             with replacing(path) as stage:
-                stage.write_text(json.dumps({**frames, "warnings": self.warnings}, indent=1), encoding="utf-8")
+                stage.write_text(json.dumps(self.record(), indent=1), encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-
-
-_FRAMES = ("files", "dropped", "summaries", "missing")
 
 
 def _some(parts: list[str]) -> str:

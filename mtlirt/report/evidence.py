@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from mtlirt.errors import InputError
+from mtlirt.readers.read_log import FRAMES, ReadLog
 from mtlirt.report.checks import item_checks
 from mtlirt.results.tables import rank
 
 if TYPE_CHECKING:
     from mtlirt.data import Responses
-    from mtlirt.readers.read_log import ReadLog
     from mtlirt.results.base import TraitFit
     from mtlirt.selection.cv_result import CVResult
 
@@ -33,7 +33,6 @@ _NEEDED = {
 }
 _KEYS = {"cv": ["lam"], "per_domain": ["domain"], "sines": ["lam", "domain"], "ranks": ["model"]}
 _KEYS["checks"] = ["domain", "item"]
-_PARTS = ("files", "dropped", "summaries", "missing")
 
 
 @dataclass(frozen=True)
@@ -205,11 +204,8 @@ def _numbers(text: pd.Series) -> list[float] | list[int] | list[bool]:
 
 def log_record(log: ReadLog | dict[str, Any]) -> dict[str, Any]:
     """The record as `ReadLog.save` writes it; InputError if it is something else."""
-    from mtlirt.readers.read_log import ReadLog
-
     if isinstance(log, ReadLog):
-        frames = {name: json.loads(getattr(log, name).to_json(orient="records")) for name in _PARTS}
-        return {**frames, "warnings": list(log.warnings)}
+        return log.record()
     if fault := _fault(log):
         raise InputError(f"report: log is no record of an import, {fault}")
     return log
@@ -237,10 +233,10 @@ def _fault(record: object) -> str:
     """What keeps this from being the record of an import, or an empty text."""
     if not isinstance(record, dict):
         return f"it is a {type(record).__name__}"
-    for name in (*_PARTS, "warnings"):
+    for name in (*FRAMES, "warnings"):
         if not isinstance(record.get(name), list):
             return f"it has no list {name}"
-    for name in _PARTS:
+    for name in FRAMES:
         for row in record[name]:
             rows = row.get("rows") if isinstance(row, dict) else "none"
             if not (rows is None or (isinstance(rows, int | float) and math.isfinite(rows) and abs(rows) < 1e15)):
